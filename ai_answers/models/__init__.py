@@ -1,0 +1,26 @@
+"""The tables, one file per noun."""
+
+from .agents import Agent, AgentTool
+from .blocks import AnswerBlock, QuestionBlock, SourcesBlock
+from .budgets import BudgetDay
+from .conversations import Conversation, Feedback, Turn
+from .index import IndexedChunk, IndexedDocument, IndexedTag, IndexedVector, IndexState
+from .runs import Run
+
+__all__ = [
+    "Agent",
+    "AgentTool",
+    "AnswerBlock",
+    "BudgetDay",
+    "Conversation",
+    "Feedback",
+    "IndexState",
+    "IndexedChunk",
+    "IndexedDocument",
+    "IndexedTag",
+    "IndexedVector",
+    "QuestionBlock",
+    "Run",
+    "SourcesBlock",
+    "Turn",
+]
