@@ -1,0 +1,21 @@
+"""From sources to an index: documents, chunks, vectors, and staying in step."""
+
+from .report import Report
+from .running import (
+    index_objects,
+    index_source,
+    indexes_of,
+    is_in_index,
+    is_stale,
+    remove_objects,
+)
+
+__all__ = [
+    "Report",
+    "index_objects",
+    "index_source",
+    "indexes_of",
+    "is_in_index",
+    "is_stale",
+    "remove_objects",
+]

@@ -1,0 +1,85 @@
+"""From documents to entries an index can store: checksum, chunks, vectors.
+
+In: documents and the settings of an index. Out: ``Entry`` values. Vectors are made here, before
+and outside any transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..retrieval import Entry, IndexSettings, Stored, words
+from ..retrieval.embeddings import embed_texts, embedding_identity
+from ..values import Chunk, Document
+from . import chunking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A document cut into chunks, without vectors yet."""
+
+    document: Document
+    stored: Stored
+    chunks: list[Chunk]
+
+
+def stored_as(document: Document, settings: IndexSettings) -> Stored:
+    """Return how ``document`` is to be recorded: equal values need no new indexing."""
+    content = [document.title, document.url, document.text, sorted(document.access_tags)]
+    return Stored(
+        checksum=_digest(content),
+        fingerprint=fingerprint(settings),
+        embedding=embedding_identity(settings.embedding),
+    )
+
+
+def fingerprint(settings: IndexSettings) -> str:
+    """Return what tells one way of cutting and tokenising from another."""
+    return _digest([settings.chunk_tokens, settings.chunk_overlap, chunking.VERSION, words.VERSION])
+
+
+def prepare(
+    document: Document, stored: Stored, settings: IndexSettings, anchor_of: Callable[[str], str]
+) -> Prepared:
+    chunks = chunking.chunks_of(
+        document,
+        tokens=settings.chunk_tokens,
+        overlap=settings.chunk_overlap,
+        anchor_of=anchor_of,
+    )
+    return Prepared(document=document, stored=stored, chunks=chunks)
+
+
+def entries(prepared: Sequence[Prepared], settings: IndexSettings, *, vectors: bool) -> list[Entry]:
+    """Add vectors where the index has an embedding and ``vectors`` is wanted, in one call."""
+    made = None
+    if vectors and settings.embedding is not None:
+        texts = [embedded_text(chunk) for item in prepared for chunk in item.chunks]
+        made = embed_texts(settings.embedding, texts)
+    found, start = [], 0
+    for item in prepared:
+        end = start + len(item.chunks)
+        found.append(
+            Entry(
+                document=item.document,
+                stored=item.stored,
+                chunks=item.chunks,
+                vectors=None if made is None else made[start:end],
+            )
+        )
+        start = end
+    return found
+
+
+def embedded_text(chunk: Chunk) -> str:
+    """Return a chunk with what it stands under: alone it may not say what it is about."""
+    head = chunking.SEPARATOR.join(filter(None, (chunk.title, chunk.heading)))
+    return f"{head}\n\n{chunk.text}" if head else chunk.text
+
+
+def _digest(value: object) -> str:
+    said = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()

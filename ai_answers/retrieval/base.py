@@ -1,0 +1,101 @@
+"""What an index is: the contract between indexing, searching and a backend.
+
+A backend stores documents cut into chunks and finds chunks for a query. It decides nothing about
+who may read: it filters by the tags it is given, ``searching`` asks ``can_view``. Every backend
+passes the contract tests of ``tests/retrieval``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..values import Chunk, Document, Hit, ObjectKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """How a document is indexed now; compared to find what changed."""
+
+    checksum: str
+    fingerprint: str
+    embedding: str = ""
+    """Identity of the embedding its vectors come from; empty without vectors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A document as it is to be stored. It replaces all chunks of the same key and language."""
+
+    document: Document
+    stored: Stored
+    chunks: Sequence[Chunk]
+    vectors: Any = None
+    """float32, one row a chunk, unit length; ``None`` without vectors."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    documents: int
+    chunks: int
+    vectors: int
+    """Chunks with a vector of the embedding in use."""
+
+
+class Index(ABC):
+    """Where chunks are found. One instance an alias and process, used by many threads.
+
+    ``alias``: its name in ``INDEXES``. ``embedding``: alias of its embedding, or ``None``.
+    Further keyword arguments are the ``OPTIONS`` of the setting.
+    """
+
+    def __init__(self, alias: str, *, embedding: str | None = None) -> None:
+        self.alias = alias
+        self.embedding = embedding
+
+    @abstractmethod
+    def put(self, entries: Iterable[Entry]) -> None:
+        """Store ``entries`` in one transaction; readers see all of them or none."""
+
+    @abstractmethod
+    def remove(self, keys: Iterable[ObjectKey]) -> int:
+        """Take objects out in all their languages; return how many documents went."""
+
+    @abstractmethod
+    def remove_documents(self, documents: Iterable[tuple[ObjectKey, str]]) -> int:
+        """Take single languages of objects out; return how many documents went."""
+
+    @abstractmethod
+    def stored(
+        self, entity_type: str, ids: Iterable[str] | None = None
+    ) -> dict[tuple[str, str], Stored]:
+        """Return what is there of a source, by entity id and language; ``ids`` narrows it."""
+
+    @abstractmethod
+    def outdated(self, *, fingerprint: str, embedding: str) -> int:
+        """Count the documents that were indexed in another way than this one."""
+
+    @abstractmethod
+    def search(
+        self, query: str, *, tags: frozenset[str], limit: int, language: str = ""
+    ) -> list[Hit]:
+        """Return at most ``limit`` chunks, best first, one ``score_kind`` throughout.
+
+        Only documents without tags or with one of ``tags``. ``language`` is the asker's: a help
+        to understand the query, no filter. Fewer than ``limit`` means there are no more. An
+        empty query, or one without a word, finds nothing. No query text is ever syntax.
+        """
+
+    @abstractmethod
+    def clear(self, entity_type: str | None = None) -> None:
+        """Empty the index, or take one source out of it."""
+
+    @abstractmethod
+    def stats(self) -> Stats:
+        """Count what is there."""
+
+    @abstractmethod
+    def entity_types(self) -> set[str]:
+        """Return the names of the sources that have documents here."""

@@ -1,0 +1,132 @@
+"""What a site declares about a kind of content: ``Source`` and its open form ``PublicSource``.
+
+In: objects of one model (or files, see ``directories``). Out: ``Document`` values for the index,
+and live objects with title, URL and permission for references. Nothing is readable unless the
+site says so: ``can_view`` has to be written, ``fields`` has to be listed.
+To test one, call its methods; only ``get_ids`` and ``get_objects`` touch the database.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model, QuerySet
+from django.utils import translation
+from django.utils.text import slugify
+
+from ..values import Asker, Document, ObjectKey
+from .fields import labelled_fields
+
+
+class Source(ABC):
+    """One kind of content that answers may be written from.
+
+    Subclass it, list ``fields``, say who may see an object in ``can_view``, and register it.
+    Methods that take a ``language`` get one of ``get_languages(obj)``.
+    """
+
+    name: str = ""
+    """The ``entity_type`` of its objects; ``register`` sets ``app_label.model``."""
+    model: type[Model] | None = None
+    """Set by ``register``; ``None`` for what is not a model."""
+    fields: ClassVar[list[str]] = []
+    """Fields, properties or methods without arguments that make up the text. Never "all"."""
+    html_fields: ClassVar[list[str]] = []
+    """Those of ``fields`` that hold HTML; the others are taken as Markdown or plain text."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__qualname__} {self.name!r}>"
+
+    def get_queryset(self) -> QuerySet:
+        """Return what may be indexed at all, as it is now: published, not expired …
+
+        Called for every search as well: an object that has left it is never shown.
+        It is filtered further, so it must not be sliced.
+        """
+        if self.model is None:
+            raise NotImplementedError(f"{self!r} has no model; write get_ids and get_objects.")
+        return self.model._default_manager.all()
+
+    @abstractmethod
+    def can_view(self, asker: Asker, obj: Any) -> bool:
+        """Return whether ``asker`` may read ``obj`` now. Asked before any use of its text."""
+
+    def access_tags(self, obj: Any) -> set[str]:
+        """Return tags of which an asker needs one to find ``obj``; empty: no tag is needed.
+
+        They narrow the search itself, so a page of secrets costs no search its hits. They never
+        open anything: ``can_view`` has the last word.
+        """
+        return set()
+
+    def get_languages(self, obj: Any) -> list[str]:
+        """Return the codes of the languages ``obj`` exists in; ``""`` is one not known."""
+        return [""]
+
+    def get_title(self, obj: Any, language: str) -> str:
+        with in_language(language):
+            return str(obj)
+
+    def get_url(self, obj: Any, language: str) -> str:
+        """Return the path or absolute URL of the object's page; ``""`` when it has none."""
+        if not hasattr(obj, "get_absolute_url"):
+            return ""
+        with in_language(language):
+            return obj.get_absolute_url() or ""
+
+    def get_content(self, obj: Any, language: str) -> str:
+        """Return the text as Markdown. Default: ``fields``, each under its label if several."""
+        with in_language(language):
+            return labelled_fields(obj, self.fields, html_fields=self.html_fields)
+
+    def get_anchor(self, heading: str) -> str:
+        """Return the ``id`` that ``heading`` has on the page; ``""`` when it has none."""
+        return slugify(heading, allow_unicode=True)
+
+    def get_ids(self) -> list[str]:
+        """Return the ids of all objects to index, in a stable order."""
+        return [str(pk) for pk in self.get_queryset().order_by("pk").values_list("pk", flat=True)]
+
+    def get_objects(self, ids: Iterable[str]) -> dict[str, Any]:
+        """Return those of ``ids`` that exist now, by id; one query."""
+        pks = []
+        for entity_id in ids:
+            try:
+                pks.append(self.model._meta.pk.to_python(entity_id))
+            except (ValidationError, ValueError, TypeError):
+                continue  # an id from an index that was written when the key was of another type
+        if not pks:
+            return {}
+        return {str(obj.pk): obj for obj in self.get_queryset().filter(pk__in=pks)}
+
+    def get_id(self, obj: Any) -> str:
+        return str(obj.pk)
+
+    def documents(self, obj: Any) -> Iterator[Document]:
+        """Yield ``obj`` once in each of its languages; a language without text is left out."""
+        key = ObjectKey(self.name, self.get_id(obj))
+        tags = frozenset(self.access_tags(obj))
+        for language in dict.fromkeys(self.get_languages(obj)):
+            with in_language(language):
+                text = str(self.get_content(obj, language) or "")
+                title = str(self.get_title(obj, language) or "")
+                url = str(self.get_url(obj, language) or "")
+            if text.strip():
+                yield Document(
+                    key=key, language=language, title=title, url=url, text=text, access_tags=tags
+                )
+
+
+class PublicSource(Source):
+    """A source whose every object anyone may read."""
+
+    def can_view(self, asker: Asker, obj: Any) -> bool:
+        return True
+
+
+def in_language(language: str):
+    """Activate ``language``; the empty one leaves the active one alone."""
+    return translation.override(language or translation.get_language())

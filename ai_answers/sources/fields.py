@@ -1,0 +1,84 @@
+"""The text of an object from a list of its fields: the default of ``Source.get_content``.
+
+In: an object and names. Out: Markdown, each value under its label when there are several.
+Empty values are left out. Test it with any object that has attributes.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.core.exceptions import FieldDoesNotExist
+from django.db.models import Manager, Model
+from django.utils import formats, timezone
+from django.utils.encoding import force_str
+from django.utils.text import capfirst
+
+from ..exceptions import ConfigurationError
+from .html import html_to_markdown
+
+
+def labelled_fields(obj: Any, names: Iterable[str], *, html_fields: Iterable[str] = ()) -> str:
+    """Return the values of ``names`` as Markdown, in their order.
+
+    Raises ``ConfigurationError`` for a name the object does not have.
+    """
+    texts = []
+    for name in names:
+        text = value_text(obj, name)
+        if name in html_fields:
+            text = html_to_markdown(text).text
+        if text.strip():
+            texts.append((label(obj, name), text.strip()))
+    if len(texts) == 1:
+        return texts[0][1]
+    return "\n\n".join(_labelled(*pair) for pair in texts)
+
+
+def value_text(obj: Any, name: str) -> str:
+    """Return the value of field, property or method ``name`` as a reader would see it."""
+    display = getattr(obj, f"get_{name}_display", None)
+    try:
+        value = display if display is not None else getattr(obj, name)
+    except AttributeError:
+        raise ConfigurationError(
+            f"{type(obj).__name__} has no field, property or method {name!r}; "
+            "correct the 'fields' of its source."
+        ) from None
+    if isinstance(value, Manager):  # callable as well, so it comes first
+        value = value.all()
+    elif isinstance(value, Callable):
+        value = value()
+    return _text(value)
+
+
+def label(obj: Any, name: str) -> str:
+    """Return the field's verbose name in the active language, or the name in words."""
+    if isinstance(obj, Model):
+        try:
+            return capfirst(force_str(obj._meta.get_field(name).verbose_name))
+        except (FieldDoesNotExist, AttributeError):
+            pass
+    return capfirst(name.replace("_", " ").strip())
+
+
+def _labelled(label: str, text: str) -> str:
+    # A structure such as a list or a heading would be spoilt by words in front of it.
+    separator = "\n\n" if "\n" in text else " "
+    return f"{label}:{separator}{text}"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, datetime.datetime) and timezone.is_aware(value):
+        value = timezone.localtime(value)
+    if isinstance(value, bool | int | float | datetime.date | datetime.time):
+        return force_str(formats.localize(value, use_l10n=True))
+    if not isinstance(value, dict | Model) and hasattr(value, "__iter__"):
+        return ", ".join(filter(None, map(_text, value)))
+    return force_str(value)
