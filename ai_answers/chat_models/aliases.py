@@ -1,0 +1,133 @@
+"""Build the chat model an alias of ``CHAT_MODELS`` names, once per process and set of overrides.
+
+In: an alias and what an agent overrides. Out: a LangChain chat model, shared, because a client
+of its own per run costs connections and, under load, several times the time to a first token.
+Holds back nothing. Test it with ``override_settings``: a changed entry builds a new model.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..bursts import site_burst
+from ..conf import alias_settings, import_part
+from ..exceptions import ConfigurationError
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+# What the vendors call the same option; the first one that a class takes is used.
+MODEL_NAMES = ("model", "model_name", "model_id")
+TEMPERATURES = ("temperature",)
+OUTPUT_LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict")
+
+Overrides = tuple[tuple[tuple[str, ...], Any], ...]
+
+_lock = threading.Lock()
+_models: dict[tuple[int, str, Overrides], tuple[Mapping[str, Any], Any]] = {}
+
+
+def get_chat_model(
+    alias: str = "default",
+    *,
+    model_name: str = "",
+    temperature: float | None = None,
+    max_output_tokens: int | None = None,
+) -> BaseChatModel:
+    """Return the shared chat model of ``alias`` with these overrides; empty ones do not count.
+
+    Raises ``ConfigurationError`` when the alias is unknown, its backend cannot be imported or
+    built, or the backend has no option for an override.
+    """
+    entry = alias_settings("CHAT_MODELS", alias)
+    overrides = _overrides(model_name, temperature, max_output_tokens)
+    # By process, because a forked worker must not share its parent's sockets.
+    key = (os.getpid(), alias, overrides)
+    with _lock:
+        known, model = _models.get(key, (None, None))
+        if known != entry:
+            model = _build(alias, entry, overrides)
+            _models[key] = (entry, model)
+        return model
+
+
+async def aget_chat_model(alias: str = "default", **overrides: Any) -> BaseChatModel:
+    """Return ``get_chat_model(…)``; a first use is built off the loop: imports take seconds."""
+    key = (os.getpid(), alias, _overrides(**_defaults(overrides)))
+    known, model = _models.get(key, (None, None))
+    if known is not None and known == alias_settings("CHAT_MODELS", alias):
+        return model
+    return await site_burst(get_chat_model, alias, **overrides)
+
+
+def _defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {"model_name": "", "temperature": None, "max_output_tokens": None, **given}
+
+
+def _overrides(
+    model_name: str, temperature: float | None, max_output_tokens: int | None
+) -> Overrides:
+    wanted = (
+        (MODEL_NAMES, model_name or None),
+        (TEMPERATURES, temperature),
+        (OUTPUT_LIMITS, max_output_tokens),
+    )
+    return tuple((names, value) for names, value in wanted if value is not None)
+
+
+def _build(alias: str, entry: Mapping[str, Any], overrides: Overrides) -> Any:
+    setting = f"AI_ANSWERS['CHAT_MODELS'][{alias!r}]"
+    backend = import_part(entry["BACKEND"], setting=setting)
+    options = dict(entry.get("OPTIONS") or {})
+    takes = _parameters(backend)
+    for names, value in overrides:
+        options = {name: given for name, given in options.items() if name not in names}
+        chosen = next((name for name in names if takes is None or name in takes), None)
+        if chosen is None:
+            raise ConfigurationError(
+                f"{setting}: {entry['BACKEND']!r} has no option to override with {value!r}; "
+                f"it would be called {' or '.join(names)}."
+            )
+        options[chosen] = value
+    _ask_for_usage(backend, options)
+    try:
+        model = backend(**options)
+    except Exception as error:
+        # The options may hold a key, and so may the error: only its kind is repeated.
+        raise ConfigurationError(
+            f"{setting}: {entry['BACKEND']!r} could not be built with the options "
+            f"{sorted(options)}: {type(error).__name__}."
+        ) from error
+    if not hasattr(model, "astream"):
+        raise ConfigurationError(
+            f"{setting}: {entry['BACKEND']!r} must give a LangChain chat model, not "
+            f"{type(model).__name__}."
+        )
+    return model
+
+
+def _parameters(backend: Any) -> set[str] | None:
+    """Return the names ``backend`` can be called with; ``None`` means any."""
+    fields = getattr(backend, "model_fields", None)
+    if isinstance(fields, dict):
+        aliases = {field.alias for field in fields.values() if field.alias}
+        return set(fields) | aliases
+    parameters = inspect.signature(backend).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return {p.name for p in parameters}
+
+
+def _ask_for_usage(backend: Any, options: dict[str, Any]) -> None:
+    """Have ``ChatOpenAI`` report usage from a site's own endpoint too.
+
+    It asks for usage by itself only at its vendor's address. A server that refuses the option
+    needs ``"stream_usage": False`` in ``OPTIONS``; usage is estimated then.
+    """
+    module = getattr(backend, "__module__", "")
+    if module.startswith("langchain_openai.") and "stream_usage" in _parameters(backend):
+        options.setdefault("stream_usage", True)
