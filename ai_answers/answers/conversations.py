@@ -1,0 +1,206 @@
+"""Conversations: who may continue one, and opening the next turn of it.
+
+In: a validated question and who asks. Out: a ``RunSpec``, with conversation, turn, run and
+budget reserved in one transaction; or an ``AnswersError`` and nothing written.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from ..agents.search import resolve_search
+from ..conf import setting_callable
+from ..exceptions import (
+    AgentNotUsable,
+    InvalidQuestion,
+    NotFound,
+    NotPermitted,
+    TurnInProgress,
+)
+from ..models import Agent, Conversation, Run, Turn
+from ..permissions import may_ask
+from ..values import AnswerFormat, Asker
+from . import budgets
+from .turns import interrupt_if_stale
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One validated request to answer something."""
+
+    text: str
+    agent: str = ""
+    """Slug; ignored in a follow-up, whose conversation has its agent (S15)."""
+    conversation_id: uuid.UUID | None = None
+    format: AnswerFormat = "markdown"
+    request_id: str | None = None
+    streamed: bool = True
+    """Whether text reaches the asker while it is written (S31, S33)."""
+    origin: str = ""
+    """Scheme and host of the request, for the link policy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """All that crosses into a run: ids and plain values, never the request."""
+
+    run_id: uuid.UUID
+    turn_id: int
+    conversation_id: uuid.UUID
+    position: int
+    user_id: Any
+    language: str
+    scope: Any
+    page: str
+    origin: str
+    """Scheme and host the site was asked on, such as ``https://example.org``; may be empty."""
+    format: AnswerFormat
+    streamed: bool
+    is_new: bool = True
+    """False when the same request had started this run before."""
+
+
+def find_agent(slug: str) -> Agent:
+    """Return the agent; ``NotFound`` (404) when there is none of that slug."""
+    try:
+        return Agent.objects.get(slug=slug)
+    except Agent.DoesNotExist:
+        raise NotFound(f"There is no agent with the slug {slug!r}.") from None
+
+
+def check_agent(agent: Agent, user: Any) -> None:
+    """Raise unless ``user`` may ask ``agent`` (403) and it can answer (409; S16, S17, S19)."""
+    if not may_ask(user, agent):
+        raise NotPermitted(f"The agent {agent.slug!r} does not answer this user.")
+    if not agent.enabled:
+        raise AgentNotUsable(f"The agent {agent.slug!r} is switched off.")
+    if resolve_search(agent) is None:
+        raise AgentNotUsable(
+            f"The agent {agent.slug!r} has no search tool with an index; add one in the admin."
+        )
+
+
+def find_conversation(conversation_id: uuid.UUID, user: Any) -> Conversation:
+    """Return the conversation if ``user`` may see it (S20–S23).
+
+    One without an owner belongs to whoever holds its id. Unknown and foreign raise the same
+    ``NotFound``.
+    """
+    conversation = Conversation.objects.select_related("agent").filter(pk=conversation_id).first()
+    if conversation is None or conversation.owner_id not in (None, user.pk):
+        raise NotFound("There is no such conversation, or it is someone else's.")
+    return conversation
+
+
+def find_run(run_id: uuid.UUID, user: Any) -> Run:
+    """Return the run if ``user`` may see its conversation; the same rule and error."""
+    run = Run.objects.select_related("turn").filter(pk=run_id).first()
+    if run is None:
+        raise NotFound("There is no such run, or it is someone else's.")
+    find_conversation(run.turn.conversation_id, user)
+    return run
+
+
+def open_turn(question: Question, asker: Asker, *, visitor: str, payer: str) -> RunSpec:
+    """Check every gate and open a turn with its run, in one transaction.
+
+    ``visitor``: hashed identity for ``request_id``; ``payer``: hashed identity for budgets.
+    """
+    if not question.text.strip():
+        raise InvalidQuestion("The question is empty.")  # S13
+    if earlier := _same_request(question, asker, visitor):
+        return earlier
+    try:
+        with transaction.atomic():
+            return _open(question, asker, visitor=visitor, payer=payer)
+    except IntegrityError:
+        # Another tab took the same place, or the same request came twice at once.
+        if earlier := _same_request(question, asker, visitor):
+            return earlier
+        raise TurnInProgress("Another question of this conversation is being answered.") from None
+
+
+def _open(question: Question, asker: Asker, *, visitor: str, payer: str) -> RunSpec:
+    now = timezone.now()
+    if question.conversation_id is None:
+        agent = find_agent(question.agent)
+        check_agent(agent, asker.user)
+        conversation = Conversation(agent=agent, owner_id=asker.user.pk)
+        position = 1
+    else:
+        conversation = find_conversation(question.conversation_id, asker.user)
+        if conversation.expires_at <= now:
+            raise NotFound("The conversation has expired.")
+        agent = conversation.agent
+        check_agent(agent, asker.user)
+        position = _next_position(conversation)
+    conversation.expires_at = now + datetime.timedelta(seconds=agent.conversation_ttl)  # D45
+    conversation.save()
+    mask = setting_callable("MASK")
+    turn = Turn.objects.create(
+        conversation=conversation,
+        position=position,
+        question=mask(question.text) if mask else question.text,
+    )
+    run = Run.objects.create(
+        turn=turn,
+        format=question.format,
+        language=asker.language,
+        visitor=visitor,
+        request_id=question.request_id or None,
+        reserved=budgets.reserve(agent, payer=payer),
+        heartbeat_at=now,
+    )
+    return _spec(run, turn, asker, question)
+
+
+def _next_position(conversation: Conversation) -> int:
+    running = Run.objects.filter(
+        turn__conversation=conversation, status=Run.Status.RUNNING
+    ).select_related("turn")
+    for run in running:
+        if not interrupt_if_stale(run):
+            raise TurnInProgress("The last question of this conversation is being answered.")
+    return (conversation.turns.aggregate(last=Max("position"))["last"] or 0) + 1
+
+
+def _same_request(question: Question, asker: Asker, visitor: str) -> RunSpec | None:
+    if not question.request_id:
+        return None
+    run = (
+        Run.objects.select_related("turn")
+        .filter(visitor=visitor, request_id=question.request_id)
+        .first()
+    )
+    if run is None:
+        return None
+    return _spec(run, run.turn, asker, question, is_new=False)
+
+
+def _spec(
+    run: Run, turn: Turn, asker: Asker, question: Question, *, is_new: bool = True
+) -> RunSpec:
+    return RunSpec(
+        run_id=run.pk,
+        turn_id=turn.pk,
+        conversation_id=turn.conversation_id,
+        position=turn.position,
+        user_id=asker.user.pk,
+        language=run.language,
+        scope=asker.scope,
+        page=asker.page,
+        origin=question.origin,
+        format=run.format,
+        streamed=question.streamed,
+        is_new=is_new,
+    )

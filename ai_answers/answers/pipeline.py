@@ -1,0 +1,235 @@
+"""One turn from question to closing; the only place that knows the order of the stages.
+
+In: a ``RunSpec``, ``emit``, which takes frames, and ``step``, a context manager around each change
+of state with its frames, so that a snapshot from another thread is exact. Out: frames as they
+come, then ``close`` gives the ``Closing`` to save. ``run`` may be cancelled at any await: what
+was written stays, and ``close`` tells it. All of it runs on one event loop; database work goes
+through bursts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from ..agents.context import AgentRunContext, running
+from ..agents.loop import run_agent
+from ..agents.search import SearchOutput
+from ..agents.tools import ToolCall
+from ..bursts import burst
+from ..conf import app_settings
+from ..events import Event, RoundFinished, RoundStarted, TextDelta, ToolFinished, ToolStarted
+from ..rendering import LinkPolicy
+from ..rendering.references import render_references
+from ..sources.block import new_boundary, render_sources
+from ..values import Frame, Outcome, Reference, Usage
+from .coalescing import Coalescer
+from .conversations import RunSpec
+from .preparing import Prepared, prepare
+from .sourcing import to_json
+from .turns import Closing
+from .writing import AnswerWriter
+
+logger = logging.getLogger(__name__)
+
+
+class Pipeline:
+    """The stages of one turn."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        *,
+        emit: Callable[[Frame], Any],
+        step: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
+        self.spec = spec
+        self.phase = ""
+        self.usage = Usage()
+        self._emit = emit
+        self._step = step
+        self._prepared: Prepared | None = None
+        self._boundary = new_boundary()
+        self._references: dict[int, Reference] = {}
+        self._length = 0
+        self._writer = AnswerWriter(
+            format=spec.format,
+            links=link_policy(spec.origin),
+            titles=self._titles,
+            key_of=self._key_of,
+            emit=emit,
+        )
+
+    async def run(self) -> None:
+        """Answer: from the first search to the last delta."""
+        prepared = self._prepared = await burst(prepare, self.spec)
+        if prepared.sources.all:
+            await self._show_sources()
+        context = AgentRunContext(
+            run_id=str(self.spec.run_id),
+            agent=prepared.agent,
+            asker=prepared.asker,
+            boundary=self._boundary,
+            sources_block=self._sources_block,
+            on_tool_output=self._take_tool_output,
+        )
+        coalescer = Coalescer(self._flush, idle=self._catch_up)
+        try:
+            # The context lasts as long as the stream is read (S29): later rounds run lazily.
+            with running(context):
+                events = run_agent(
+                    context,
+                    history=prepared.history,
+                    question=prepared.question,
+                    force_search=not prepared.is_follow_up,
+                )
+                async with aclosing(events):
+                    await self._read(events, coalescer)
+        finally:
+            coalescer.cancel()
+
+    async def _read(self, events: Any, coalescer: Coalescer) -> None:
+        limit = app_settings().MAX_ANSWER_CHARS
+        async for event in events:
+            if isinstance(event, TextDelta):
+                room = limit - self._length
+                self._length += len(event.text)
+                self._set_phase("writing")
+                self._writer.write(event.text[:room])
+                if self._writer.has_pending:
+                    coalescer.touch()
+                if self._length > limit:
+                    logger.warning(
+                        "The answer of run %s was cut at %d characters.", self.spec.run_id, limit
+                    )
+                    return
+            else:
+                coalescer.flush()
+                self._catch_up()
+                await self._receive(event)
+
+    async def _receive(self, event: Event) -> None:
+        if isinstance(event, RoundStarted):
+            self._set_phase("reading")
+        elif isinstance(event, RoundFinished):
+            self.usage += event.usage
+        elif isinstance(event, ToolStarted):
+            self._set_phase("searching", event.query)
+        elif isinstance(event, ToolFinished):
+            await self._show_sources()
+
+    def close(self, outcome: Outcome | None = None, *, error_code: str = "") -> Closing:
+        """Flush every stage and say what the turn ended with; ``None``: judge by the text."""
+        writer = self._writer
+        with self._step():
+            writer.close()
+            if outcome is None:
+                outcome = self._judge()
+                if outcome == "no_answer" and self._prepared:
+                    writer.replace(self._prepared.no_answer_message)
+        return Closing(
+            outcome=outcome,
+            text=writer.text,
+            parts=tuple(writer.parts),
+            references=tuple(reference.as_dict() for reference in self._cited()),
+            sources=tuple(to_json(self._prepared.sources.all)) if self._prepared else (),
+            usage=self.usage,
+            invalid_citations=writer.invalid_citations,
+            error_code=error_code,
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """The state that the frames emitted so far add up to."""
+        cited = self._cited()
+        keys = {reference.key for reference in cited}
+        others = [r for r in self._references.values() if r.key not in keys]
+        return {
+            "phase": self.phase,
+            "references": [reference.as_dict() for reference in (*cited, *others)],
+            "text": self._writer.text,
+            "parts": self._writer.parts,
+        }
+
+    def _flush(self) -> None:
+        with self._step():
+            self._writer.flush()
+
+    def _catch_up(self) -> None:
+        with self._step():
+            self._writer.catch_up()
+
+    def _judge(self) -> Outcome:
+        if self._writer.is_empty:
+            return "no_answer"
+        nothing_found = self._prepared is None or not self._prepared.sources.all
+        if nothing_found and not self.spec.streamed:
+            return "no_answer"  # S31 (a); text that was already read is never replaced (S33)
+        return "answered"
+
+    def _cited(self) -> list[Reference]:
+        """The cited references, numbered as the reader sees them (S64–S66)."""
+        return [
+            replace(self._references[number], index=index)
+            for index, number in enumerate(self._writer.cited, start=1)
+            if number in self._references
+        ]
+
+    def _set_phase(self, phase: str, detail: str = "") -> None:
+        if (phase, detail) != (self.phase, ""):
+            with self._step():
+                self.phase = phase
+                self._emit(Frame(kind="status", data={"phase": phase, "detail": detail}))
+
+    def _sources_block(self) -> str:
+        sources = self._prepared.sources.all if self._prepared else ()
+        return render_sources(sources, boundary=self._boundary) if sources else ""
+
+    def _take_tool_output(self, call: ToolCall, output: Any) -> str | None:
+        """Number what a search found and write its message anew (S42, S45)."""
+        if not isinstance(output, SearchOutput) or not output.hits:
+            return None
+        added = self._prepared.sources.add(output.hits)
+        # Numbers count from here on: the model reads them in its next round.
+        self._writer.know_sources(len(self._prepared.sources))
+        return render_sources(added, boundary=self._boundary) if added else None
+
+    async def _show_sources(self) -> None:
+        """Send the provisional references when sources were added (S60)."""
+        sources = self._prepared.sources.all
+        self._writer.know_sources(len(sources))
+        new = [source for source in sources if source.number not in self._references]
+        if not new:
+            return
+        agent, asker = self._prepared.agent, self._prepared.asker
+        rendered = await burst(
+            render_references, new, asker=asker, view_mode=agent.reference_view_mode
+        )
+        by_key = {reference.key: reference for reference in rendered}
+        with self._step():
+            for source in new:
+                if str(source.key) in by_key:
+                    self._references[source.number] = by_key[str(source.key)]
+            listed = [reference.as_dict() for reference in self._references.values()]
+            data = {"turn": self.spec.position, "references": listed}
+            self._emit(Frame(kind="references", data=data))
+
+    def _titles(self) -> Sequence[str]:
+        return [source.title for source in self._prepared.sources.all] if self._prepared else []
+
+    def _key_of(self, number: int) -> str:
+        return str(self._prepared.sources.all[number - 1].key)
+
+
+def link_policy(origin: str) -> LinkPolicy:
+    """Return where links in an answer may lead on the site at ``origin`` (design: links)."""
+    conf = app_settings()
+    own = {urlsplit(origin).netloc.lower()} if origin else set()
+    return LinkPolicy(
+        hosts=frozenset(own | {host.lower() for host in conf.LINK_HOSTS}),
+        mail_domains=frozenset(domain.lower() for domain in conf.LINK_MAIL_DOMAINS),
+        base=origin,
+    )

@@ -1,0 +1,138 @@
+"""Closing a turn: text, references, usage and the run's last frame in one transaction."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from ..conf import app_settings
+from ..models import Conversation, Run, Turn
+from ..signals import answer_finished
+from ..tokens import count_tokens
+from ..values import Frame, Outcome, Usage
+from . import budgets
+
+logger = logging.getLogger(__name__)
+
+STALE_SECONDS = 30
+"""A running row whose process has not written for this long is taken for dead. The writer
+writes every five seconds."""
+
+SKIPPED_IDS = 1000
+"""A dead process may have sent frames since its last write; the last frame's id must be above
+any of them, or a reader that saw them would be told that it has seen everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """What a run ended with."""
+
+    outcome: Outcome
+    text: str = ""
+    parts: tuple[str, ...] = ()
+    references: tuple[dict[str, Any], ...] = ()
+    sources: tuple[dict[str, Any], ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    invalid_citations: int = 0
+    error_code: str = ""
+
+
+def close_turn(
+    run_id: Any, closing: Closing, *, frame: Frame, sequence: int, seconds: float = 0.0
+) -> bool:
+    """Save how the run ended; returns whether it was still open.
+
+    ``sequence``: id of ``frame``, the run's last. Only one closer wins: a sweep, a stop and the
+    run itself may meet here.
+    """
+    with transaction.atomic():
+        won = Run.objects.filter(pk=run_id, status=Run.Status.RUNNING).update(
+            status=Run.Status.ENDED,
+            phase="",
+            sequence=sequence,
+            text=closing.text,
+            parts=list(closing.parts),
+            references=list(closing.references),
+            last_frame={"kind": frame.kind, "data": dict(frame.data)},
+            error_code=closing.error_code,
+            finished_at=timezone.now(),
+        )
+        if not won:
+            return False
+        run = Run.objects.select_related("turn__conversation__agent").get(pk=run_id)
+        turn = run.turn
+        turn.answer = closing.text
+        turn.outcome = closing.outcome
+        turn.references = list(closing.references)
+        turn.sources = list(closing.sources)
+        turn.usage = closing.usage.as_dict()
+        turn.invalid_citations = closing.invalid_citations
+        turn.finished_at = run.finished_at
+        turn.save()
+        conversation = turn.conversation
+        lifetime = datetime.timedelta(seconds=conversation.agent.conversation_ttl)
+        conversation.expires_at = run.finished_at + lifetime
+        conversation.save(update_fields=["expires_at"])
+        budgets.settle(run.reserved, used_tokens=closing.usage.total_tokens)
+    answer_finished.send_robust(
+        sender=Conversation, turn=turn, run_id=str(run_id), usage=closing.usage, seconds=seconds
+    )
+    return True
+
+
+def interrupt(run: Run) -> bool:
+    """Close a run whose process is gone, with what it had written."""
+    used = Usage(
+        # What the dead process sent to the model is unknown; one full prompt is assumed.
+        input_tokens=app_settings().PROMPT_TOKENS,
+        output_tokens=count_tokens(run.text),
+    )
+    cited = tuple(reference for reference in run.references if "index" in reference)
+    closing = Closing(
+        outcome="interrupted",
+        text=run.text,
+        parts=tuple(run.parts),
+        references=cited,
+        usage=used,
+        error_code="interrupted",
+    )
+    frame = Frame(
+        kind="error",
+        data={"code": "interrupted", "retryable": True, "outcome": "interrupted"},
+    )
+    closed = close_turn(run.pk, closing, frame=frame, sequence=run.sequence + SKIPPED_IDS)
+    if closed:
+        logger.warning("Run %s was interrupted: its process no longer writes.", run.pk)
+    return closed
+
+
+def interrupt_if_stale(run: Run) -> bool:
+    """Interrupt ``run`` if its process has stopped writing; returns whether it has ended."""
+    if run.heartbeat_at > stale_before():
+        return False
+    interrupt(run)
+    return True
+
+
+def stale_before() -> datetime.datetime:
+    """Return the time before which a heartbeat is too old."""
+    return timezone.now() - datetime.timedelta(seconds=STALE_SECONDS)
+
+
+def sweep() -> int:
+    """Interrupt every stale run; returns how many."""
+    stale = Run.objects.filter(status=Run.Status.RUNNING, heartbeat_at__lte=stale_before())
+    return sum(interrupt(run) for run in stale[:100])
+
+
+def earlier_turns(turn: Turn, *, limit: int) -> list[Turn]:
+    """Return the conversation's ended turns before ``turn``, oldest first (D9; 0: all)."""
+    turns = Turn.objects.filter(
+        conversation_id=turn.conversation_id, position__lt=turn.position
+    ).order_by("-position")
+    return list(reversed(turns[:limit] if limit else turns))
