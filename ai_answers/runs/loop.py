@@ -1,0 +1,52 @@
+"""The event-loop thread of the process: where runs live, apart from any request.
+
+Started at the first run, so after any fork, as a daemon; a forked child starts its own. Chat-model
+clients are shared, so they must only ever see this one loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_loops: dict[int, asyncio.AbstractEventLoop] = {}
+
+
+def run_loop() -> asyncio.AbstractEventLoop:
+    """Return this process's loop, starting its thread when there is none."""
+    with _lock:
+        loop = _loops.get(os.getpid())
+        if loop is None:
+            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+            thread = threading.Thread(
+                target=_serve, args=(loop,), name="ai_answers-loop", daemon=True
+            )
+            thread.start()
+        return loop
+
+
+def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    """Run ``coroutine`` on the loop thread; safe from any thread."""
+    return asyncio.run_coroutine_threadsafe(coroutine, run_loop())
+
+
+def _forget() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _loops.clear()  # the thread of a parent's loop did not survive the fork
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which never forks
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    loop.run_forever()

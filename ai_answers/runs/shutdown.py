@@ -1,0 +1,41 @@
+"""Leaving a process in order: what its runs have written is saved as interrupted.
+
+Runs at interpreter exit, when executors no longer take work, so it writes on the exiting thread.
+A process that is killed does not get here, nor does uvicorn, which ends by raising its signal
+again; the sweep of any other process finds such rows.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+
+from django.db import connections
+
+from ..answers.turns import close_turn
+from . import live
+from .execution import last_frame
+
+logger = logging.getLogger(__name__)
+
+_installed_in: set[int] = set()
+
+
+def install() -> None:
+    """Register the exit handler once per process."""
+    if os.getpid() not in _installed_in:
+        _installed_in.add(os.getpid())
+        atexit.register(_interrupt_all)
+
+
+def _interrupt_all() -> None:
+    for run in live.running():
+        run.stop_reason = "shutdown"
+        try:
+            closing = run.pipeline.close("interrupted", error_code="interrupted")
+            frame = last_frame(run.pipeline.spec, closing)
+            close_turn(run.id, closing, frame=frame, sequence=run.log.last_id + 1)
+        except Exception:
+            logger.exception("Run %s could not be saved at exit; a sweep will end it.", run.id)
+    connections.close_all()

@@ -1,0 +1,300 @@
+import datetime
+import json
+import threading
+import uuid
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.utils import timezone
+
+from ai_answers.chat_models.scripted import Reply, call, say, scripted
+from ai_answers.models import Agent, Conversation, Feedback, Run, Turn
+
+from ..site.models import Article
+from ..sse import frames_of
+
+ANSWER = "They leave on Friday at six [1]."
+
+
+@pytest.fixture
+def member(agent):
+    return User.objects.create_user("member")
+
+
+def ask(who, question="When do parcels leave?", **fields):
+    with scripted(say(ANSWER)):
+        return who.ask(question, **fields)
+
+
+def test_a_follow_up_sees_the_history_without_markers(visitor):
+    """D40, G07: earlier turns become messages, citation markers gone."""
+    first = ask(visitor).json()
+    with scripted(say("Also there [1].")) as script:
+        second = visitor.ask("And where?", conversation_id=first["conversation_id"]).json()
+    assert second["conversation_id"] == first["conversation_id"] and second["turn"] == 2
+    history = [(m.type, m.text) for m in script.requests[0].messages[1:]]
+    assert history == [
+        ("human", "When do parcels leave?"),
+        ("ai", "They leave on Friday at six."),
+        ("human", "And where?"),
+    ]
+
+
+def test_a_follow_up_without_a_search_holds_the_last_sources(visitor):
+    """S28: numbers are looked up in this turn's registry only."""
+    first = ask(visitor).json()
+    with scripted(say("At six [1].")) as script:
+        second = visitor.ask("At what time?", conversation_id=first["conversation_id"]).json()
+    assert "Depot times" in script.requests[0].system_prompt
+    assert [r["label"] for r in second["answer"]["references"]] == ["Depot times"]
+
+
+def test_held_sources_are_checked_again(visitor):
+    """S28, D42: what was made private in between reaches neither model nor reader."""
+    first = ask(visitor).json()
+    Article.objects.filter(title="Depot times").update(audience="staff")
+    with scripted(say("At six [1].")) as script:
+        second = visitor.ask("At what time?", conversation_id=first["conversation_id"]).json()
+    assert "Depot times" not in script.requests[0].system_prompt
+    assert "Depot times" not in json.dumps(second)
+
+
+def test_a_follow_up_searches_when_the_agent_asks_for_it(visitor):
+    """S28, S62: found sources come behind the held ones."""
+    first = ask(visitor).json()
+    replies = [call("search", query="parcel cost euros"), say("Four euros [2].")]
+    with scripted(*replies) as script:
+        second = visitor.ask("What does it cost?", conversation_id=first["conversation_id"])
+    assert len(script.requests) == 2
+    assert [r["index"] for r in second.json()["answer"]["references"]] == [1]
+
+
+def test_the_agent_of_a_conversation_is_pinned(visitor):
+    """S15."""
+    first = ask(visitor).json()
+    second = ask(visitor, agent="other", conversation_id=first["conversation_id"])
+    assert second.status_code == 200
+    assert Conversation.objects.get().agent.slug == "depot"
+
+
+def test_an_anonymous_conversation_belongs_to_whoever_holds_its_id(visitor, api):
+    """S21, D39."""
+    first = ask(visitor).json()
+    assert Conversation.objects.get().owner is None
+    assert ask(api(), conversation_id=first["conversation_id"]).status_code == 200
+
+
+def test_an_owned_conversation_is_its_owners_only(agent, member, api):
+    """S20, S22, S23: unknown and foreign answer with the same bytes on every endpoint."""
+    owner, other = api(member), api(User.objects.create_superuser("root"))
+    first = ask(owner).json()
+    owned, unknown = first["conversation_id"], str(uuid.uuid4())
+    for stranger in (other, api()):
+        for path, method, body in [
+            ("question", "post", {"agent": "depot", "question": "x", "conversation_id": "ID"}),
+            ("feedback", "post", {"conversation_id": "ID", "turn": 1, "rating": "up"}),
+            ("conversations/ID", "get", None),
+            ("conversations/ID", "delete", None),
+        ]:
+            answers = []
+            for known in (owned, unknown):
+                sent = json.loads(json.dumps(body).replace("ID", known))
+                arguments = [sent] if method == "post" else []
+                response = getattr(stranger, method)(path.replace("ID", known), *arguments)
+                answers.append((response.status_code, response.content))
+            assert answers[0] == answers[1] and answers[0][0] == 404
+        for path in (f"runs/{first['run']}/events", f"runs/{unknown}/events", "runs/x/events"):
+            assert stranger.get(path).status_code == 404
+        assert stranger.post(f"runs/{first['run']}/stop", {}).status_code == 404
+    assert ask(owner, conversation_id=owned).status_code == 200
+
+
+def test_an_expired_conversation_cannot_be_continued(visitor):
+    """S14, D8, D45: each turn moves the expiry on."""
+    first = ask(visitor).json()
+    conversation = Conversation.objects.get()
+    assert conversation.expires_at > timezone.now() + datetime.timedelta(seconds=3500)
+    Conversation.objects.update(expires_at=timezone.now() - datetime.timedelta(seconds=1))
+    response = ask(visitor, conversation_id=first["conversation_id"])
+    assert response.status_code == 404 and Turn.objects.count() == 1
+
+
+def test_the_history_is_capped(visitor):
+    """D9."""
+    Agent.objects.update(max_history_turns=1)
+    first = ask(visitor, "Question one?").json()
+    ask(visitor, "Question two?", conversation_id=first["conversation_id"])
+    with scripted(say(ANSWER)) as script:
+        visitor.ask("Question three?", conversation_id=first["conversation_id"])
+    asked = [m.text for m in script.requests[0].messages if m.type == "human"]
+    assert asked == ["Question two?", "Question three?"]
+
+
+def test_a_second_question_during_a_turn_is_a_conflict(visitor):
+    """Two tabs at once: one runs, the other is told before any header of a stream."""
+    first = ask(visitor).json()["conversation_id"]
+    with scripted(say(ANSWER, delay_seconds=0.1)):
+        running = visitor.ask("One?", conversation_id=first, stream=True)
+        response = visitor.ask("Two?", conversation_id=first, stream=True)
+        assert response.status_code == 409
+        assert response.json()["error"]["code"] == "turn_in_progress"
+        assert frames_of(running)[-1].kind == "done"
+    assert ask(visitor, conversation_id=first).status_code == 200
+
+
+def test_many_tabs_at_once_open_exactly_one_turn(visitor, api):
+    first = ask(visitor).json()["conversation_id"]
+    statuses = []
+
+    def tab():
+        from django.db import connections
+
+        try:
+            response = api().ask("At once?", conversation_id=first)
+            statuses.append(response.status_code)
+        finally:
+            connections.close_all()
+
+    with scripted(lambda messages: say(ANSWER, first_delay_seconds=0.5)):
+        tabs = [threading.Thread(target=tab) for _ in range(6)]
+        for thread in tabs:
+            thread.start()
+        for thread in tabs:
+            thread.join()
+    assert sorted(statuses) == [200] + [409] * 5
+    assert list(Turn.objects.values_list("position", flat=True)) == [1, 2]
+
+
+def test_stop_keeps_what_was_written(visitor):
+    """design 5: partial answer and its references are kept, never the no-answer text."""
+    reply = Reply(deltas=["On Friday ", "[1]. ", "And then [", "2"], hang_seconds=30)
+    with scripted(reply):
+        response = visitor.ask(stream=True)
+        stream = iter(response.streaming_content)
+        seen = b""
+        while b"event: token" not in seen:
+            seen += next(stream)
+        run = Run.objects.get()
+        assert visitor.post(f"runs/{run.pk}/stop", {}).json() == {"status": "stopping"}
+        seen += b"".join(stream)
+    assert seen.count(b"event: stopped") == 1 and b"event: done" not in seen
+    turn = Turn.objects.get()
+    assert turn.outcome == "stopped" and turn.answer.strip() == "On Friday[1]. And then"
+    assert [r["index"] for r in turn.references] == [1]
+    assert visitor.post(f"runs/{run.pk}/stop", {}).json() == {"status": "ended"}
+
+
+def test_a_finished_run_replays_after_any_id_to_the_same_text(visitor):
+    with scripted(say("Many words here " * 20 + "[1].", delay_seconds=0.02)):
+        frames = frames_of(visitor.ask(stream=True))
+    run, last = frames[0].data["run"], frames[-1]
+    for seen in (1, frames[3].id, frames[-2].id):
+        rest = frames_of(visitor.get(f"runs/{run}/events", HTTP_LAST_EVENT_ID=str(seen)))
+        before = [f for f in frames if f.id <= seen]
+        text = "".join(f.data["text"] for f in before + rest if f.kind == "token")
+        assert text == last.data["text"] and rest[-1] == last
+    assert visitor.get(f"runs/{run}/events", HTTP_LAST_EVENT_ID=str(last.id)).status_code == 204
+    for strange in ("9999", "abc", "-5", "1e3", "9" * 40):
+        rest = frames_of(visitor.get(f"runs/{run}/events", HTTP_LAST_EVENT_ID=strange))
+        assert [f.kind for f in rest] == ["snapshot", "done"]
+        assert rest[0].id == last.id - 1 and rest[0].data["text"] == last.data["text"]
+
+
+def test_a_run_of_another_process_replays_from_the_database(visitor):
+    from ai_answers.runs import live
+
+    with scripted(say(ANSWER)):
+        frames = frames_of(visitor.ask(stream=True, format="html"))
+    run, last = frames[0].data["run"], frames[-1]
+    live.forget_ended(older_than=0)
+    rest = frames_of(visitor.get(f"runs/{run}/events", HTTP_LAST_EVENT_ID="2"))
+    assert [(f.kind, f.id) for f in rest] == [("snapshot", last.id - 1), ("done", last.id)]
+    assert "Friday" in "".join(rest[0].data["parts"]) and rest[-1].data == last.data
+    assert visitor.get(f"runs/{run}/events", HTTP_LAST_EVENT_ID=str(last.id)).status_code == 204
+
+
+def test_a_conversation_is_restored_with_references_as_they_are_now(visitor):
+    """G08, G10: references belong to their turn; what became private says nothing more."""
+    first = ask(visitor).json()
+    path = f"conversations/{first['conversation_id']}"
+    data = visitor.get(path).json()
+    assert data["run"] is None and data["agent"] == "depot"
+    (turn,) = data["turns"]
+    assert turn["question"] == "When do parcels leave?" and 'data-ref-index="1"' in turn["html"]
+    assert turn["references"][0]["label"] == "Depot times" and turn["references"][0]["index"] == 1
+    Article.objects.filter(title="Depot times").update(audience="staff", title="Secret times")
+    response = visitor.get(path)
+    assert b"Depot times" not in response.content and b"Secret" not in response.content
+    assert response.json()["turns"][0]["references"][0]["index"] == 1
+
+
+def test_a_conversation_can_be_erased(visitor):
+    first = ask(visitor).json()
+    path = f"conversations/{first['conversation_id']}"
+    assert visitor.delete(path).json() == {"status": "deleted"}
+    assert visitor.get(path).status_code == 404
+    assert (Conversation.objects.count(), Turn.objects.count(), Run.objects.count()) == (0, 0, 0)
+
+
+RATINGS = [
+    ("up", "positive"), (1, "positive"), ("positive", "positive"),
+    ("down", "negative"), (-1, "negative"), (0, "negative"), ("negative", "negative"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rating", "saved"), RATINGS)
+def test_feedback_is_recorded_and_changeable(visitor, rating, saved):
+    """D33-D35: one vote a person."""
+    first = ask(visitor).json()
+    body = {"conversation_id": first["conversation_id"], "turn": 1, "rating": "down"}
+    visitor.post("feedback", body)
+    response = visitor.post("feedback", body | {"rating": rating, "comment": " Good. "})
+    assert response.json() == {"status": "recorded"}
+    feedback = Feedback.objects.get()
+    assert (feedback.rating, feedback.comment) == (saved, "Good.")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"rating": "meh"}, {"rating": ""}, {"rating": None}, {"rating": True}, {"turn": 0},
+     {"conversation_id": ""}, {"turn": "x"}, {"comment": "x" * 2001}],
+)  # fmt: skip
+def test_bad_feedback_is_refused(visitor, change):
+    """D34, D35."""
+    first = ask(visitor).json()
+    body = {"conversation_id": first["conversation_id"], "turn": 1, "rating": "up"} | change
+    assert visitor.post("feedback", body).status_code == 400
+    assert not Feedback.objects.exists()
+
+
+def test_feedback_needs_the_switch_and_a_turn(visitor):
+    """S70, S71, D7."""
+    first = ask(visitor).json()
+    body = {"conversation_id": first["conversation_id"], "turn": 7, "rating": "up"}
+    assert visitor.post("feedback", body).status_code == 404
+    Agent.objects.update(feedback_enabled=False)
+    assert visitor.post("feedback", body | {"turn": 1}).status_code == 409
+
+
+def test_the_page_without_javascript_answers(visitor):
+    page = visitor.get("ask?q=When%3F&agent=depot")
+    assert page.status_code == 200 and b"When?" in page.content
+    token = visitor.token
+    form = {"q": "When do parcels leave?", "agent": "depot", "csrfmiddlewaretoken": token}
+    with scripted(say(ANSWER)):
+        response = visitor.client.post("/ai-answers/ask", form)
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "They leave on Friday" in html and "Depot times" in html and "data-ref-index" in html
+    bad = visitor.client.post("/ai-answers/ask", form | {"q": " "})
+    assert bad.status_code == 400
+    assert visitor.client.post("/ai-answers/ask", {"q": "x", "agent": "depot"}).status_code == 403
+
+
+def test_an_agent_that_became_private_closes_its_conversations(visitor, member, api):
+    """design 1.15: every endpoint follows the conversation's agent."""
+    first = ask(visitor).json()
+    Agent.objects.update(access=Agent.Access.AUTHENTICATED)
+    assert visitor.get(f"conversations/{first['conversation_id']}").status_code == 403
+    member.user_permissions.add(Permission.objects.get(codename="use_ai_answers"))
+    assert api(member).get(f"conversations/{first['conversation_id']}").status_code == 200

@@ -1,0 +1,302 @@
+import json
+import uuid
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+
+from ai_answers.chat_models.scripted import call, fail, say, scripted
+from ai_answers.models import Agent, BudgetDay, Conversation, Run, Turn
+from ai_answers.values import Usage
+
+from ..sse import frames_of
+
+ANSWER = "They leave on Friday at six [1]."
+
+
+def written():
+    return (Conversation.objects.count(), Turn.objects.count(), Run.objects.count())
+
+
+def error_of(response):
+    body = json.loads(response.content)
+    assert set(body) == {"error"} and set(body["error"]) == {"code", "message"}
+    assert body["error"]["message"]
+    return response.status_code, body["error"]["code"]
+
+
+def test_a_question_streams_its_answer_and_ends_with_done(visitor):
+    """S5, S7, S60, S64-S66, S68, D25-D27: turn, references, citation, text, done."""
+    with scripted(say(ANSWER, usage=Usage(input_tokens=5, output_tokens=7))):
+        response = visitor.ask(stream=True)
+        frames = frames_of(response)
+    assert response["Content-Type"].startswith("text/event-stream")
+    assert response["Cache-Control"] == "no-store, no-transform"
+    assert response["X-Accel-Buffering"] == "no"
+    kinds = [frame.kind for frame in frames]
+    assert kinds[0] == "turn" and kinds[-1] == "done"
+    citing = next(n for n, f in enumerate(frames) if "[1]" in f.data.get("text", ""))
+    assert kinds.index("references") < kinds.index("citation") < citing
+    assert [frame.id for frame in frames] == sorted({frame.id for frame in frames})
+    text = "".join(frame.data["text"] for frame in frames if frame.kind == "token")
+    done = frames[-1].data
+    assert text == done["text"] == "They leave on Friday at six[1]."
+    assert done["outcome"] == "answered" and done["usage"]["total_tokens"] == 12
+    (reference,) = done["references"]
+    assert reference["index"] == 1 and reference["label"] == "Depot times"
+    assert reference["key"] == f"{reference['entity_type']}:{reference['entity_id']}"
+    assert "Friday" not in json.dumps(reference)  # D30: chunk text never leaves the server
+    provisional = next(frame for frame in frames if frame.kind == "references").data["references"]
+    assert len(provisional) >= 1 and all("index" not in row for row in provisional)
+
+
+def test_any_other_accept_value_gives_one_json_answer(visitor):
+    """S6, S67, D23, D29: JSON, not 406; no trace ids without the permission (D21)."""
+    with scripted(say(ANSWER)):
+        response = visitor.post(
+            "question", {"agent": "depot", "question": "Parcels?"}, HTTP_ACCEPT="image/png"
+        )
+    assert response.status_code == 200 and response["Cache-Control"] == "no-store"
+    body = response.json()
+    assert set(body) == {"conversation_id", "turn", "run", "answer", "outcome", "usage"}
+    assert body["answer"]["text"] == "They leave on Friday at six[1]."
+    assert [row["index"] for row in body["answer"]["references"]] == [1]
+
+
+def test_html_format_sends_parts_and_keeps_them_for_json(visitor):
+    with scripted(say(ANSWER), say(ANSWER)):
+        frames = frames_of(visitor.ask(stream=True, format="html"))
+        body = visitor.ask(format="html").json()
+    assert not [frame for frame in frames if frame.kind == "token"]
+    parts = {f.data["index"]: f.data["html"] for f in frames if f.kind == "part"}
+    assert "".join(parts.values()) == body["answer"]["html"]
+    assert 'data-ref-index="1"' in body["answer"]["html"]
+
+
+def test_trace_ids_come_with_the_permission_only(agent, api):
+    """D21: null until runs are logged, absent without the permission."""
+    user = User.objects.create_user("tracer")
+    user.user_permissions.add(Permission.objects.get(codename="view_ai_answers_traces"))
+    with scripted(say(ANSWER), say(ANSWER)):
+        body = api(user).ask().json()
+        done = frames_of(api(user).ask(stream=True))[-1].data
+    assert body["log_id"] is None and body["trace_id"] is None
+    assert done["log_id"] is None and done["trace_id"] is None
+
+
+BODIES = [
+    ({"agent": "depot", "question": ""}, 400, "invalid"),
+    ({"agent": "depot", "question": " \n\t "}, 400, "invalid"),
+    ({"agent": "depot", "question": None}, 400, "invalid"),
+    ({"agent": "depot"}, 400, "invalid"),
+    ({"agent": "depot", "question": {"a": 1}}, 400, "invalid"),
+    ({"agent": "depot", "question": "x" * 2001}, 400, "invalid"),
+    ({"agent": "depot", "question": "nul \x00 in it"}, 400, "invalid"),
+    ({"question": "no agent"}, 400, "invalid"),
+    ({"agent": "nobody", "question": "unknown agent"}, 404, "not_found"),
+    ({"agent": "depot", "question": "x", "conversation_id": "no-uuid"}, 400, "invalid"),
+    ({"agent": "depot", "question": "x", "conversation_id": str(uuid.uuid4())}, 404, "not_found"),
+    ({"agent": "depot", "question": "x", "format": "pdf"}, 400, "invalid"),
+    ({"agent": "depot", "question": "x", "language": "klingon"}, 400, "invalid"),
+    ({"agent": "depot", "question": "x", "page": "not an object"}, 400, "invalid"),
+    ({"agent": "depot", "question": "x", "request_id": "r" * 101}, 400, "invalid"),
+    ([1, 2], 400, "invalid"),
+    ("text", 400, "invalid"),
+    (None, 400, "invalid"),
+]
+RAW = [
+    (b"", 400, "invalid"),
+    (b"{", 400, "invalid"),
+    (b'{"agent": "depot", "question": "\xff"}', 400, "invalid"),
+    (b'{"agent": "depot", "question": "lone \\ud800 half"}', 400, "invalid"),
+    (b"[" * 30_000, 400, "invalid"),
+    (b'{"a":' * 5_000 + b"1" + b"}" * 5_000, 400, "invalid"),
+    (b'{"agent": "depot", "question": "' + b"x" * 1_000_000 + b'"}', 413, "too_large"),
+]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+@pytest.mark.parametrize(("body", "status", "code"), BODIES)
+def test_a_bad_body_is_refused_in_one_shape_and_nothing_is_written(
+    visitor, body, status, code, stream
+):
+    """S4, S10, S11, S13: whatever was accepted, the error is JSON."""
+    response = visitor.post("question", body, stream=stream)
+    assert error_of(response) == (status, code)
+    assert response["Content-Type"] == "application/json"
+    assert written() == (0, 0, 0) and not BudgetDay.objects.exists()
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+@pytest.mark.parametrize(
+    ("raw", "status", "code"), RAW, ids=[r[:12].decode("latin1") for r, *_ in RAW]
+)
+def test_bad_json_is_refused_and_nothing_is_written(visitor, raw, status, code, stream):
+    assert error_of(visitor.post("question", raw=raw, stream=stream)) == (status, code)
+    assert written() == (0, 0, 0)
+
+
+def test_another_content_type_is_refused(visitor):
+    response = visitor.post("question", raw="q=1", content_type="text/plain")
+    assert error_of(response) == (415, "unsupported_media_type")
+
+
+def test_a_wrong_method_is_refused_in_the_same_shape(visitor):
+    response = visitor.get("question")
+    assert error_of(response) == (405, "method_not_allowed") and "POST" in response["Allow"]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["stream", "json"])
+def test_no_csrf_token_is_refused_for_anonymous_and_signed_in(agent, api, stream):
+    """S2, S3: checked on the route, for everyone."""
+    for who in (None, User.objects.create_superuser("root")):
+        response = api(who, csrf=False).ask(stream=stream)
+        assert error_of(response) == (403, "csrf_failed")
+    assert written() == (0, 0, 0)
+
+
+def test_a_disabled_agent_is_a_conflict(visitor, agent):
+    """S9, S16, D2."""
+    Agent.objects.update(enabled=False)
+    assert error_of(visitor.ask()) == (409, "agent_not_usable")
+    assert written() == (0, 0, 0)
+
+
+def test_an_agent_without_an_index_is_a_conflict(visitor, agent):
+    """S17-S19."""
+    agent.tools.update(index="")
+    assert error_of(visitor.ask(stream=True)) == (409, "agent_not_usable")
+    agent.tools.all().delete()
+    assert error_of(visitor.ask()) == (409, "agent_not_usable")
+    assert written() == (0, 0, 0)
+
+
+def test_access_of_an_agent_is_denied_by_default(agent, api):
+    """S1, D19, D22: authenticated needs the permission, groups a group on top."""
+    Agent.objects.update(access=Agent.Access.AUTHENTICATED)
+    user = User.objects.create_user("ada")
+    assert error_of(api().ask()) == (403, "permission_denied")
+    assert error_of(api(user).ask()) == (403, "permission_denied")
+    user.user_permissions.add(Permission.objects.get(codename="use_ai_answers"))
+    with scripted(say(ANSWER)):
+        assert api(user).ask().status_code == 200
+    Agent.objects.update(access=Agent.Access.GROUPS)
+    assert error_of(api(user).ask()) == (403, "permission_denied")
+    group = Group.objects.create(name="readers")
+    agent.groups.add(group)
+    user.groups.add(group)
+    with scripted(say(ANSWER)):
+        assert api(user).ask().status_code == 200
+
+
+def test_a_failed_run_is_a_500_in_json_and_an_error_frame_in_a_stream(visitor):
+    """S12, D28: fixed texts; the provider's words stay in the log."""
+    with scripted(fail(RuntimeError("secret of the provider"))):
+        response = visitor.ask()
+    assert error_of(response)[0] == 500
+    assert b"secret" not in response.content
+    with scripted(fail(RuntimeError("secret of the provider"))):
+        last = frames_of(visitor.ask(stream=True))[-1]
+    assert last.kind == "error" and last.data["outcome"] == "failed"
+    assert last.data["message"] and "secret" not in json.dumps(last.data)
+    assert set(Turn.objects.values_list("outcome", flat=True)) == {"failed"}
+
+
+def test_the_first_turn_searches_before_the_model_is_asked(visitor):
+    """S27, D41, S38: sources are in the first prompt, behind the agent's own instructions."""
+    Agent.objects.update(instructions="You are the depot's clerk.", guidance="Be brief.")
+    with scripted(say(ANSWER)) as script:
+        visitor.ask("When do parcels leave the depot?")
+    prompt = script.requests[0].system_prompt
+    assert prompt.startswith("You are the depot's clerk.")
+    assert prompt.index("square") < prompt.index("Be brief.") < prompt.index("Depot times")
+    assert "heron" not in prompt and "lounge" not in prompt  # D42: access before the prompt
+
+
+def test_a_later_round_keeps_numbers_and_the_tool_message_bears_them(visitor):
+    """S45, S61-S63, G01, S65: numbers by first citation for the reader, stable for the model."""
+    with scripted(
+        call("search", query="parcel label address capital letters"),
+        say("Write the address in capitals [2]. They leave on Friday [1]."),
+    ) as script:
+        frames = frames_of(visitor.ask("When do parcels leave the depot?", stream=True))
+    tool_message = script.requests[1].messages[-1]
+    assert tool_message.type == "tool" and "capital letters" in tool_message.text
+    done = frames[-1].data
+    assert done["text"] == "Write the address in capitals[1]. They leave on Friday[2]."
+    assert [row["index"] for row in done["references"]] == [1, 2]
+    assert sum(frame.kind == "references" for frame in frames) >= 1
+
+
+def test_invalid_citations_are_cut_and_counted(visitor):
+    """D44, M4."""
+    with scripted(say("On Friday [1]. By ship [19].")):
+        body = visitor.ask().json()
+    assert body["answer"]["text"] == "On Friday[1]. By ship."
+    assert Turn.objects.get().invalid_citations == 1
+
+
+def test_no_text_gives_the_no_answer_message_on_both_paths(visitor):
+    """S31 (b), S32, D6."""
+    Agent.objects.update(no_answer_message="Nothing found, sorry.")
+    with scripted(say(""), say("")):
+        body = visitor.ask().json()
+        frames = frames_of(visitor.ask(stream=True))
+    assert body["answer"]["text"] == "Nothing found, sorry." and body["outcome"] == "no_answer"
+    assert body["answer"]["references"] == []
+    assert frames[-1].data["text"] == "Nothing found, sorry."
+    assert [f.data["text"] for f in frames if f.kind == "token"] == ["Nothing found, sorry."]
+
+
+def test_an_answer_of_markers_alone_counts_as_empty(visitor):
+    """G17."""
+    with scripted(say("[1] [2]")):
+        body = visitor.ask().json()
+    assert body["outcome"] == "no_answer" and body["answer"]["references"] == []
+
+
+def test_streamed_text_without_sources_stays_and_json_replaces_it(visitor):
+    """S31 (a), S33."""
+    nothing = "zzyzx qwv"
+    with scripted(say("I do not know."), say("I do not know.")):
+        frames = frames_of(visitor.ask(nothing, stream=True))
+        body = visitor.ask(nothing).json()
+    assert frames[-1].data["text"] == "I do not know."
+    assert body["outcome"] == "no_answer" and "I do not know." not in body["answer"]["text"]
+
+
+def test_the_same_request_id_is_answered_by_the_same_run(visitor, api):
+    request_id = str(uuid.uuid4())
+    with scripted(say(ANSWER)) as script:
+        first = visitor.ask(request_id=request_id).json()
+        again = visitor.ask(request_id=request_id).json()
+    assert first == again and len(script.requests) == 1
+    with scripted(say(ANSWER)):
+        assert api().ask(request_id=request_id).json()["run"] != first["run"]
+
+
+def test_throttle_answers_429_with_retry_after(visitor, settings):
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"THROTTLE": {"burst": "2/min", "sustained": None}}
+    with scripted(say(ANSWER), say(ANSWER)):
+        # A header that anyone can send must not give a new identity.
+        for address in ("1.1.1.1", "2.2.2.2"):
+            body = {"agent": "depot", "question": "When?"}
+            assert visitor.post("question", body, HTTP_X_FORWARDED_FOR=address).status_code == 200
+    response = visitor.post("question", body, HTTP_X_FORWARDED_FOR="3.3.3.3")
+    assert error_of(response) == (429, "throttled") and int(response["Retry-After"]) >= 1
+
+
+def test_a_spent_budget_answers_429_and_nothing_is_written(visitor, settings):
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"BUDGETS": {"site": {"questions": 1}}}
+    with scripted(say(ANSWER)):
+        assert visitor.ask().status_code == 200
+    before = written()
+    response = visitor.ask(stream=True)
+    assert error_of(response) == (429, "budget_exhausted") and int(response["Retry-After"]) >= 1
+    assert written() == before
+
+
+def test_a_budget_is_reserved_at_worst_case_and_settled_by_use(visitor):
+    with scripted(say(ANSWER, usage=Usage(input_tokens=100, output_tokens=23))):
+        visitor.ask()
+    assert set(BudgetDay.objects.values_list("questions", "tokens")) == {(1, 123)}
+    assert BudgetDay.objects.count() == 3
