@@ -1,0 +1,12 @@
+"""System checks: what would go wrong later, said at start-up with what to do about it.
+
+``settings``  the ``AI_ANSWERS`` dict: keys, aliases, dotted paths, numbers.
+``project``   the project around it: apps, middleware, URLs, tracing, patched threads.
+``deployment``  servers, connections, caches: SQLite always, the rest with ``check --deploy``.
+``database``  what editors saved: agents and index contents, under the ``database`` tag.
+
+Importing this package registers all of them. Ids are stable and listed in ``docs/checks.md``;
+a retired id is not used again.
+"""
+
+from . import database, deployment, project, settings  # noqa: F401 - importing registers them

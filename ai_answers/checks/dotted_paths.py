@@ -1,0 +1,58 @@
+"""Tell whether a dotted path leads somewhere, as a rule without importing it.
+
+A vendor's package may take seconds to import, and checks run with every management command.
+So a module that is not loaded yet is looked up on disk; only when the name does not even occur
+in its source is it imported, to be sure.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+from django.utils.module_loading import import_string
+
+
+def problem_with(path: str) -> str:
+    """Say why ``path`` (``package.module.Name``) cannot be imported; empty when it can."""
+    module, dot, name = path.rpartition(".")
+    if not dot or not all(part.isidentifier() for part in path.split(".")):
+        return "it is not a dotted path."
+    if module not in sys.modules and _defines(_find(module), name):
+        return ""
+    try:
+        import_string(path)
+    except ImportError as error:
+        return f"{error}."
+    except Exception as error:  # a vendor's module may raise anything while it loads
+        return f"importing it raised {type(error).__name__}: {error}."
+    return ""
+
+
+def _find(module: str) -> ModuleSpec | None:
+    """Find a module's spec; unlike ``find_spec``, without importing its parents."""
+    first, *rest = module.split(".")
+    try:
+        spec = importlib.util.find_spec(first)
+    except (ImportError, ValueError):
+        return None
+    for number in range(len(rest)):
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        name = ".".join([first, *rest[: number + 1]])
+        spec = PathFinder.find_spec(name, spec.submodule_search_locations)
+    return spec
+
+
+def _defines(spec: ModuleSpec | None, name: str) -> bool:
+    """Whether ``name`` occurs in the module's source as a word."""
+    if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+        return False
+    try:
+        source = Path(spec.origin).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return re.search(rf"\b{re.escape(name)}\b", source) is not None

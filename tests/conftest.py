@@ -1,0 +1,44 @@
+"""What the whole suite agrees on: which tests need a browser, and that none is skipped in CI.
+
+A ``browser`` test is skipped where Chromium or its driver is missing. With
+``AI_ANSWERS_REQUIRE_ALL=1`` a ``browser`` or ``servers`` test that is skipped, for whatever
+reason, fails instead: a green run has then really driven both.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+MUST_RUN = ("browser", "servers")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def missing_browser() -> str:
+    """Say what a browser test lacks here; empty when nothing."""
+    if not any(map(shutil.which, BROWSERS)):
+        return f"none of {', '.join(BROWSERS)} is installed"
+    if not shutil.which("chromedriver"):
+        return "chromedriver is not installed"
+    return ""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reason = missing_browser()
+    for item in items:
+        if reason and item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.skip(reason=f"browser test: {reason}"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo):
+    report = yield
+    required = os.environ.get("AI_ANSWERS_REQUIRE_ALL") == "1"
+    marked = [name for name in MUST_RUN if item.get_closest_marker(name)]
+    if required and marked and report.skipped and not hasattr(report, "wasxfail"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"This {marked[0]} test must run here, but was skipped. {reason}"
+    return report

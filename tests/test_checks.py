@@ -1,0 +1,395 @@
+"""System checks: each is silent on a sound project and says what to do on an unsound one."""
+
+import copy
+import os
+import subprocess
+import sys
+import types
+
+import pytest
+from django.conf import settings
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.core import checks
+from django.db import connection, connections
+from django.test import override_settings
+
+from ai_answers.indexing import index_source
+from ai_answers.models import Agent, AgentTool, IndexedDocument
+from ai_answers.sources import get_source
+from tests.site.models import Article
+
+EXTRACTIVE = "ai_answers.chat_models.extractive.ExtractiveChatModel"
+DATABASE_INDEX = "ai_answers.retrieval.database.DatabaseIndex"
+
+
+def ours(*, deploy=False, databases=None):
+    found = checks.run_checks(include_deployment_checks=deploy, databases=databases)
+    return [message for message in found if (message.id or "").startswith("ai_answers.")]
+
+
+def ids(**kwargs):
+    return sorted({message.id.removeprefix("ai_answers.") for message in ours(**kwargs)})
+
+
+def texts(check_id, **kwargs):
+    return [m.msg for m in ours(**kwargs) if m.id == f"ai_answers.{check_id}"]
+
+
+def answers(**values):
+    return override_settings(AI_ANSWERS={**settings.AI_ANSWERS, **values})
+
+
+def test_the_test_project_is_sound():
+    assert ours() == []
+
+
+@override_settings()
+def test_nothing_has_to_be_configured():
+    """Design: works with nothing configured."""
+    del settings.AI_ANSWERS
+    assert ours() == []
+
+
+def test_a_misspelt_key_is_named_with_the_closest_right_one():
+    with answers(MAX_QUESTION_CHAR=10):
+        (message,) = [m for m in ours() if m.id == "ai_answers.E001"]
+    assert "'MAX_QUESTION_CHAR'" in message.msg and "'MAX_QUESTION_CHARS'" in message.msg
+    assert message.level == checks.ERROR
+    assert message.hint
+
+
+@pytest.mark.parametrize(
+    "values, named",
+    [
+        ({"INDEXES": {"default": {"BACKEND": DATABASE_INDEX, "EMBEDING": None}}}, "'EMBEDING'"),
+        ({"CHAT_MODELS": {"default": {"BACKEND": EXTRACTIVE, "MODEL": "x"}}}, "'MODEL'"),
+        ({"THROTTLE": {"bursts": "1/min"}}, "'bursts'"),
+        ({"BUDGETS": {"user": {"tokens": 1}}}, "'user'"),
+        ({"BUDGETS": {"site": {"token": 1}}}, "'token'"),
+    ],
+)
+def test_a_misspelt_key_inside_an_entry_is_named(values, named):
+    with answers(**values):
+        assert any(named in text for text in texts("E001"))
+
+
+@override_settings(AI_ANSWERS=["CHAT_MODELS"])
+def test_the_setting_must_be_a_dict():
+    assert texts("E001") == ["AI_ANSWERS must be a dict, not ['CHAT_MODELS']."]
+
+
+@pytest.mark.parametrize(
+    "values, named",
+    [
+        ({"CHAT_MODELS": {"default": EXTRACTIVE}}, EXTRACTIVE),
+        ({"CHAT_MODELS": {"default": {"OPTIONS": {}}}}, "'BACKEND'"),
+        ({"CHAT_MODELS": {"default": {"BACKEND": "no_such_package.Model"}}}, "no_such_package"),
+        ({"CHAT_MODELS": {"default": {"BACKEND": "collections.abc.Nothing"}}}, "Nothing"),
+        ({"CHAT_MODELS": {"default": {"BACKEND": "langchain_openai.ChatOpenAy"}}}, "ChatOpenAy"),
+        ({"EMBEDDINGS": {"e": {"BACKEND": "not a path"}}}, "not a dotted path"),
+        ({"RUNNER": "ai_answers.runs.runner.NoRunner"}, "NoRunner"),
+        ({"RUNNER": None}, "None"),
+        ({"SCOPE": "tests.site.nowhere.scope"}, "tests.site.nowhere"),
+        ({"MASK": 3}, "not callable"),
+        (
+            {"INDEXES": {"default": {"BACKEND": DATABASE_INDEX, "EMBEDDING": "gone"}}},
+            "EMBEDDING 'gone'",
+        ),
+        (
+            {"INDEXES": {"default": {"BACKEND": DATABASE_INDEX, "RERANKER": "gone"}}},
+            "RERANKER 'gone'",
+        ),
+        (
+            {"INDEXES": {"default": {"BACKEND": DATABASE_INDEX, "SOURCES": ["site.gone"]}}},
+            "'site.article'",
+        ),
+    ],
+)
+def test_a_name_that_leads_nowhere_is_an_error(values, named):
+    with answers(**values):
+        assert any(named in text for text in texts("E002")), ours()
+
+
+@pytest.mark.parametrize(
+    "path", ["langchain_openai.ChatOpenAI", "langchain_openai.chat_models.base.ChatOpenAI"]
+)
+def test_a_vendors_package_is_not_imported_to_check_its_name(path):
+    """Design 1.2: checks run with every command, and this import takes seconds."""
+    code = (
+        "import django, sys; django.setup()\n"
+        "from django.core.checks import run_checks\n"
+        "from django.conf import settings\n"
+        f"settings.AI_ANSWERS['CHAT_MODELS'] = {{'default': {{'BACKEND': {path!r}}}}}\n"
+        "ids = [m.id for m in run_checks(tags=['ai_answers'])]\n"
+        "print(ids, sorted(m for m in sys.modules if m in ('langchain_openai', 'openai')))"
+    )
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
+    assert result.stdout == "[] []\n"
+
+
+@pytest.mark.parametrize(
+    "values, named",
+    [
+        ({"MAX_ROUNDS": 0}, "above 0, not 0"),
+        ({"MAX_ROUNDS": "4"}, "not '4'"),
+        ({"MAX_SOURCES": True}, "not True"),
+        ({"RUN_SECONDS": -1}, "seconds above 0, not -1"),
+        ({"HEARTBEAT_SECONDS": None}, "not None"),
+        ({"ABANDON_SECONDS": 0}, "or None, not 0"),
+        ({"RETENTION_DAYS": 1.5}, "or None, not 1.5"),
+        ({"TRUSTED_PROXIES": -1}, "0 or more, not -1"),
+        ({"LINK_HOSTS": "example.com"}, "list or tuple of strings, not 'example.com'"),
+        ({"LOG_TEXT": "yes"}, "True or False, not 'yes'"),
+        ({"CHAT_MODELS": "x"}, "a dict, not 'x'"),
+        ({"THROTTLE": {"burst": "ten/min"}}, "'10/min', or None, not 'ten/min'"),
+        ({"THROTTLE": {"burst": "10/"}}, "not '10/'"),
+        ({"BUDGETS": {"site": {"tokens": "5"}}}, "not '5'"),
+        ({"BUDGETS": {"site": 5}}, "a dict, not 5"),
+        (
+            {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "CHUNK_TOKENS": 0}}},
+            "above 0, not 0",
+        ),
+        (
+            {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "CHUNK_OVERLAP": 300}}},
+            "below CHUNK_TOKENS (300), not 300",
+        ),
+        (
+            {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "SOURCES": "site.article"}}},
+            "not 'site.article'",
+        ),
+    ],
+)
+def test_a_value_of_the_wrong_type_or_size_is_an_error(values, named):
+    with answers(**values):
+        assert any(named in text for text in texts("E012")), ours()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"ABANDON_SECONDS": None, "RETENTION_DAYS": None, "TRUSTED_PROXIES": 2},
+        {"THROTTLE": {"burst": None, "sustained": "5/day"}, "LINK_HOSTS": ["example.com"]},
+        {"BUDGETS": {"site": {"questions": None, "tokens": 0}}, "RUN_SECONDS": 0.5},
+        {"SCOPE": len, "MASK": "builtins.str", "RUNNER": "collections.OrderedDict"},
+        {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "SOURCES": ["site.article"]}}},
+    ],
+)
+def test_other_right_values_are_silent(values):
+    with answers(**values):
+        assert ours() == []
+
+
+@pytest.mark.urls("tests.site.urls")
+def test_urls_that_are_not_included_are_a_warning():
+    assert ids() == ["W004"]
+
+
+class _Patched(types.ModuleType):
+    def is_module_patched(self, name):
+        return name == "threading"
+
+    def is_monkey_patched(self, name):
+        return name == "thread"
+
+
+@pytest.mark.parametrize("module", ["gevent.monkey", "eventlet.patcher"])
+def test_patched_threads_are_an_error(monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, _Patched(module))
+    (text,) = texts("E006")
+    assert text.startswith(module.split(".")[0])
+
+
+def test_a_library_that_is_loaded_but_has_not_patched_is_silent(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gevent.monkey", types.ModuleType("gevent.monkey"))
+    assert ids() == []
+
+
+@pytest.mark.parametrize("name", ["LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"])
+def test_tracing_by_the_environment_is_a_warning(monkeypatch, name):
+    monkeypatch.setenv(name, "true")
+    (text,) = texts("W010")
+    assert name in text
+    monkeypatch.setenv(name, "false")
+    assert ids() == []
+
+
+@pytest.mark.parametrize(
+    "setting, entry",
+    [
+        ("INSTALLED_APPS", "rest_framework"),
+        ("MIDDLEWARE", "django.contrib.sessions.middleware.SessionMiddleware"),
+        ("MIDDLEWARE", "django.middleware.csrf.CsrfViewMiddleware"),
+        ("MIDDLEWARE", "django.contrib.auth.middleware.AuthenticationMiddleware"),
+    ],
+)
+def test_what_the_app_builds_on_must_be_there(setting, entry):
+    kept = [name for name in getattr(settings, setting) if name != entry]
+    with override_settings(**{setting: kept}):
+        assert [text for text in texts("E011") if entry in text]
+
+
+class Sessions(SessionMiddleware):
+    """A site's own variant."""
+
+
+def test_a_subclass_of_a_middleware_counts():
+    swapped = [
+        f"{__name__}.Sessions" if "SessionMiddleware" in name else name
+        for name in settings.MIDDLEWARE
+    ]
+    with override_settings(MIDDLEWARE=swapped):
+        assert ids() == []
+
+
+@override_settings(TEMPLATES=[])
+def test_cards_need_a_django_template_engine():
+    assert any("template engine" in text for text in texts("E011"))
+
+
+@pytest.fixture
+def database(monkeypatch):
+    """The settings of the default database, to be changed by a test."""
+    changed = copy.deepcopy(connection.settings_dict)
+    monkeypatch.setattr(connections["default"], "settings_dict", changed)
+    return changed
+
+
+@pytest.mark.parametrize(
+    "options, missing",
+    [
+        ({}, ["IMMEDIATE", "WAL"]),
+        ({"transaction_mode": "IMMEDIATE"}, ["WAL"]),
+        ({"transaction_mode": "DEFERRED", "init_command": "PRAGMA journal_mode = wal"}, ["IMM"]),
+    ],
+)
+def test_sqlite_with_its_defaults_is_a_warning(database, options, missing):
+    database["OPTIONS"] = options
+    if connection.vendor != "sqlite":
+        pytest.skip("another database")
+    (text,) = texts("W009")
+    assert all(word in text for word in missing)
+    assert len(missing) == 2 or " and " not in text.split(";")[0]
+
+
+def test_sqlite_in_memory_is_silent(database):
+    database["OPTIONS"], database["NAME"] = {}, "file:memorydb?mode=memory&cache=shared"
+    assert ids() == []
+
+
+def test_the_extractive_model_is_a_warning_at_deployment_only():
+    assert "W005" not in ids()
+    assert "W005" in ids(deploy=True)
+    with answers(CHAT_MODELS={"default": {"BACKEND": "langchain_openai.ChatOpenAI"}}):
+        assert "W005" not in ids(deploy=True)
+
+
+@pytest.mark.parametrize("age", [60, None])
+def test_persistent_connections_under_asgi_are_a_warning(database, age):
+    database["CONN_MAX_AGE"] = age
+    with override_settings(ASGI_APPLICATION="site.asgi.application"):
+        assert f"CONN_MAX_AGE is {age!r}" in texts("W007", deploy=True)[0]
+    with override_settings(ASGI_APPLICATION=None):
+        assert "W007" not in ids(deploy=True)
+
+
+@pytest.mark.parametrize(
+    "pool, warned",
+    [
+        (True, True),
+        ({"min_size": 2, "max_size": 4}, True),
+        ({"min_size": 2, "max_size": 16}, False),
+        (False, False),
+    ],
+)
+def test_a_pool_smaller_than_the_bursts_is_a_warning(database, pool, warned):
+    database["OPTIONS"] = {**database["OPTIONS"], "pool": pool}
+    assert ("W007" in ids(deploy=True)) is warned
+
+
+def test_throttles_need_a_cache_that_processes_share():
+    with answers(THROTTLE={"burst": "10/min", "sustained": None}):
+        assert "W008" in ids(deploy=True)
+        shared = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache"}}
+        with override_settings(CACHES=shared):
+            assert "W008" not in ids(deploy=True)
+    assert "W008" not in ids(deploy=True)  # the tests' settings switch the throttles off
+
+
+def agent(*, index="default", **fields):
+    made = Agent.objects.create(name="Library", slug="library", **fields)
+    if index is not None:
+        AgentTool.objects.create(agent=made, tool="search", index=index)
+    return made
+
+
+DEFAULT = {"databases": ["default"]}
+
+
+@pytest.mark.django_db
+def test_agents_are_looked_at_only_when_the_database_is_asked_for():
+    agent(chat_model="gone")
+    assert ids() == []
+    assert "E002" in ids(**DEFAULT)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "fields, named",
+    [({"chat_model": "gone"}, "'CHAT_MODELS'"), ({"index": "gone"}, "'INDEXES'")],
+)
+def test_an_agent_that_names_a_missing_alias_is_an_error(fields, named):
+    agent(**fields)
+    (text,) = texts("E002", **DEFAULT)
+    assert "'library'" in text and named in text and "'gone'" in text
+
+
+@pytest.mark.django_db
+def test_an_agent_with_a_tool_nobody_registered_is_an_error():
+    AgentTool.objects.create(agent=agent(), tool="weather")
+    assert "No tool 'weather' is registered." in texts("E002", **DEFAULT)[0]
+
+
+@pytest.mark.django_db
+def test_an_agent_that_cannot_answer_is_a_warning_unless_it_is_off():
+    """S18."""
+    made = agent(index=None)
+    assert ids(**DEFAULT) == ["W013"]
+    Agent.objects.filter(pk=made.pk).update(enabled=False)
+    assert ids(**DEFAULT) == []
+
+
+@pytest.mark.django_db
+def test_an_empty_index_is_a_warning_once_an_agent_searches_it():
+    assert ids(**DEFAULT) == []
+    agent()
+    (text,) = texts("W003", **DEFAULT)
+    assert "'default'" in text
+    IndexedDocument.objects.create(index="default", entity_type="site.article", entity_id="1")
+    assert "W003" not in ids(**DEFAULT)
+
+
+@pytest.mark.django_db
+def test_an_index_that_was_built_with_other_settings_is_a_warning():
+    """Design 6: a changed embedding or chunk size marks the index stale."""
+    agent()
+    Article.objects.create(title="Hours", body="We open at nine.")
+    index_source(get_source("site.article"))
+    assert ids(**DEFAULT) == []
+
+    with answers(INDEXES={"default": {"BACKEND": DATABASE_INDEX, "CHUNK_TOKENS": 150}}):
+        (text,) = texts("W014", **DEFAULT)
+    assert "'default'" in text
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_without_tables_is_not_looked_at():
+    with connection.schema_editor() as editor:
+        editor.alter_db_table(AgentTool, "ai_answers_agenttool", "moved_away")
+    try:
+        assert ids(**DEFAULT) == []
+    finally:
+        with connection.schema_editor() as editor:
+            editor.alter_db_table(AgentTool, "moved_away", "ai_answers_agenttool")
