@@ -22,7 +22,7 @@ from ..agents.search import SearchOutput
 from ..agents.tools import ToolCall
 from ..bursts import burst
 from ..conf import app_settings
-from ..events import Event, RoundFinished, RoundStarted, TextDelta, ToolFinished, ToolStarted
+from ..events import Event, RoundStarted, TextDelta, ToolFinished, ToolStarted
 from ..rendering import LinkPolicy
 from ..rendering.references import render_references
 from ..sources.block import new_boundary, render_sources
@@ -49,7 +49,7 @@ class Pipeline:
     ) -> None:
         self.spec = spec
         self.phase = ""
-        self.usage = Usage()
+        self._context: AgentRunContext | None = None
         self._emit = emit
         self._step = step
         self._prepared: Prepared | None = None
@@ -69,7 +69,7 @@ class Pipeline:
         prepared = self._prepared = await burst(prepare, self.spec)
         if prepared.sources.all:
             await self._show_sources()
-        context = AgentRunContext(
+        context = self._context = AgentRunContext(
             run_id=str(self.spec.run_id),
             agent=prepared.agent,
             asker=prepared.asker,
@@ -115,8 +115,6 @@ class Pipeline:
     async def _receive(self, event: Event) -> None:
         if isinstance(event, RoundStarted):
             self._set_phase("reading")
-        elif isinstance(event, RoundFinished):
-            self.usage += event.usage
         elif isinstance(event, ToolStarted):
             self._set_phase("searching", event.query)
         elif isinstance(event, ToolFinished):
@@ -137,7 +135,8 @@ class Pipeline:
             parts=tuple(writer.parts),
             references=tuple(reference.as_dict() for reference in self._cited()),
             sources=tuple(to_json(self._prepared.sources.all)) if self._prepared else (),
-            usage=self.usage,
+            # From the context: it also counts a round that was cut off.
+            usage=self._context.usage if self._context else Usage(),
             invalid_citations=writer.invalid_citations,
             error_code=error_code,
         )
@@ -195,7 +194,7 @@ class Pipeline:
         added = self._prepared.sources.add(output.hits)
         # Numbers count from here on: the model reads them in its next round.
         self._writer.know_sources(len(self._prepared.sources))
-        return render_sources(added, boundary=self._boundary) if added else None
+        return render_sources(added, boundary=self._boundary)
 
     async def _show_sources(self) -> None:
         """Send the provisional references when sources were added (S60)."""
@@ -206,7 +205,11 @@ class Pipeline:
             return
         agent, asker = self._prepared.agent, self._prepared.asker
         rendered = await burst(
-            render_references, new, asker=asker, view_mode=agent.reference_view_mode
+            render_references,
+            new,
+            asker=asker,
+            view_mode=agent.reference_view_mode,
+            keep_unavailable=True,
         )
         by_key = {reference.key: reference for reference in rendered}
         with self._step():

@@ -29,7 +29,7 @@ MESSAGES: Mapping[str, Any] = {
     "unsupported_media_type": _("Send the body as application/json."),
     "agent_not_usable": _("Questions cannot be answered here at the moment."),
     "turn_in_progress": _("The last question is still being answered. Please wait."),
-    "throttled": _("That were many questions. Please wait a little."),
+    "throttled": _("Too many questions in a short time. Please wait a little."),
     "budget_exhausted": _("No more questions can be answered today. Please try again tomorrow."),
     "model_timeout": _("The answer took too long. Please try again."),
     "model_rate_limited": _("Too many questions are being asked. Please try again in a minute."),

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from ..answers.pipeline import link_policy
 from ..answers.sourcing import from_json
 from ..models import Conversation, Run, Turn
@@ -59,21 +57,8 @@ def answer_html(turn: Turn, *, origin: str) -> str:
 
 def references_now(turn: Turn, asker: Asker, *, view_mode: str) -> list[dict[str, Any]]:
     """Return the turn's references as ``asker`` may see them now."""
-    stored = {f"{r['entity_type']}:{r['entity_id']}": r for r in turn.references}
-    sources = [s for s in from_json(turn.sources) if str(s.key) in stored]
-    live = {r.key: r for r in render_references(sources, asker=asker, view_mode=view_mode)}
-    shown = []
-    for key, reference in stored.items():
-        if key in live:
-            now = replace(live[key], index=reference["index"]).as_dict()
-        else:
-            now = {
-                **reference,
-                "label": _("No longer available"),
-                "url": "",
-                "html": "",
-                "score": None,
-            }
-            now.pop("quote", None)
-        shown.append(now)
-    return shown
+    numbers = {f"{r['entity_type']}:{r['entity_id']}": r["index"] for r in turn.references}
+    sources = [source for source in from_json(turn.sources) if str(source.key) in numbers]
+    rendered = render_references(sources, asker=asker, view_mode=view_mode, keep_unavailable=True)
+    shown = [replace(r, index=numbers[f"{r.entity_type}:{r.entity_id}"]) for r in rendered]
+    return [reference.as_dict() for reference in sorted(shown, key=lambda r: r.index)]

@@ -185,9 +185,10 @@ def origin_of(request: HttpRequest) -> str:
 
 def start(request: HttpRequest, question: Question, asker: Asker) -> Any:
     """Open the turn and start its run, unless the same request did before."""
+    runner = get_runner()
     spec = open_turn(question, asker, visitor=visitor_key(request), payer=payer_key(request))
     if spec.is_new:
-        get_runner().start(spec)
+        runner.start(spec)
     return spec
 
 

@@ -22,6 +22,8 @@ VERSION = 1
 SEPARATOR = " › "
 GRAIN = 8
 """A block that is too long is cut into eighths of a chunk, or at sentences below that."""
+SENTENCE = 30
+"""Tokens of a long sentence: what is cut finer loses its sense."""
 SMALL = 4
 """A section below a quarter of a chunk shares one with its neighbours."""
 
@@ -111,9 +113,11 @@ def _tail(pieces: list[_Piece], room: int) -> list[_Piece]:
     """Return the last pieces that fit into ``room`` tokens; of a paragraph its last sentences."""
     kept: list[_Piece] = []
     for piece in reversed(pieces):
+        if room < 1:
+            break
         smaller = [piece]
         if piece.tokens > room and "```" not in piece.text and "|" not in piece.text:
-            smaller = _sentences(piece.text, max(room // 2, 1), gap=piece.gap)
+            smaller = _sentences(piece.text, min(room, max(room // 4, SENTENCE)), gap=piece.gap)
         for part in reversed(smaller):
             if part.tokens > room:
                 return kept
@@ -129,7 +133,7 @@ def _pieces(block: Block, tokens: int) -> list[_Piece]:
     head, foot = block.frame()
     room = tokens - count_tokens(head) - count_tokens(foot) - 2
     if not head or room < tokens // 2:
-        return _sentences(block.text, max(tokens // GRAIN, 1), gap="\n\n")
+        return _sentences(block.text, min(tokens, max(tokens // GRAIN, SENTENCE)), gap="\n\n")
     parts = _splitter(room).split_text(block.inside())
     framed = ["\n".join(filter(None, (head, part.strip("\n"), foot))) for part in parts]
     return [_Piece("\n\n", text, count_tokens(text) + 1) for text in framed]

@@ -9,18 +9,35 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import os
+import sys
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from ..exceptions import ConfigurationError
+
 T = TypeVar("T")
+
+PATCHERS: dict[str, tuple[str, str]] = {
+    "gevent.monkey": ("is_module_patched", "threading"),
+    "eventlet.patcher": ("is_monkey_patched", "thread"),
+}
+"""Module that replaces the standard library → its question, and what to ask it about."""
 
 _lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 
 
 def run_loop() -> asyncio.AbstractEventLoop:
-    """Return this process's loop, starting its thread when there is none."""
+    """Return this process's loop, starting its thread when there is none.
+
+    Raises ``ConfigurationError`` where threads are monkey-patched: the loop would run in the
+    thread of the requests and stall them all (also the check E006).
+    """
+    if patcher := patched_threads():
+        raise ConfigurationError(
+            f"{patcher} has replaced threading; use a server with real threads or an ASGI server."
+        )
     with _lock:
         loop = _loops.get(os.getpid())
         if loop is None:
@@ -30,6 +47,18 @@ def run_loop() -> asyncio.AbstractEventLoop:
             )
             thread.start()
         return loop
+
+
+def patched_threads() -> str | None:
+    """Name the library that has replaced ``threading`` in this process, if one has.
+
+    Only looks at modules that are loaded already.
+    """
+    for module, (question, about) in PATCHERS.items():
+        ask: Callable[[str], bool] | None = getattr(sys.modules.get(module), question, None)
+        if ask is not None and ask(about):
+            return module.partition(".")[0]
+    return None
 
 
 def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:

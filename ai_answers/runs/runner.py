@@ -12,7 +12,7 @@ from ..bursts import inline
 from ..conf import app_settings, import_part
 from . import shutdown, upkeep
 from .execution import execute, make_live
-from .loop import submit
+from .loop import run_loop, submit
 
 
 class Runner(ABC):
@@ -25,6 +25,9 @@ class Runner(ABC):
 
 class ThreadRunner(Runner):
     """Runs are tasks on the process's loop thread: they outlive the request."""
+
+    def __init__(self) -> None:
+        run_loop()  # refuses where there are no real threads, before a turn is opened
 
     def start(self, spec: RunSpec) -> None:
         run = make_live(spec)

@@ -33,16 +33,16 @@ def run(*arguments, out=None):
 def test_all_sources_are_indexed_and_each_says_what_happened(docs):
     Article.objects.create(title="Birds", body="The heron.")
     lines = run().splitlines()
-    assert lines[0].startswith("default: site.article: 1 added, 0 changed")
-    assert lines[1].startswith("default: docs: 1 added")
-    assert lines[2].startswith("Done: 2 added, 0 changed, 0 unchanged, 0 removed, 2 chunks")
+    assert any(line.startswith("default: site.article: 1 added, 0 changed") for line in lines)
+    assert lines[-2].startswith("default: docs: 1 added")
+    assert lines[-1].startswith("Done: 2 added, 0 changed, 0 unchanged, 0 removed, 2 chunks")
     assert "Done: 0 added, 0 changed, 2 unchanged" in run()
 
 
 def test_one_source_may_be_named_in_any_case(docs):
     Article.objects.create(title="Birds", body="The heron.")
     assert "docs" not in run("--source", "site.Article")
-    with pytest.raises(CommandError, match=r"'nothing'.*site\.article, docs"):
+    with pytest.raises(CommandError, match=r"'nothing'.*site\.article.*docs"):
         run("--source", "nothing")
 
 
