@@ -3,6 +3,7 @@ import uuid
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.contrib.sessions.models import Session
 
 from ai_answers.chat_models.scripted import call, fail, say, scripted
 from ai_answers.models import Agent, BudgetDay, Conversation, Run, Turn
@@ -186,6 +187,19 @@ def test_access_of_an_agent_is_denied_by_default(agent, api):
     user.groups.add(group)
     with scripted(say(ANSWER)):
         assert api(user).ask().status_code == 200
+
+
+def test_the_session_is_saved_before_the_stream_is_read(visitor, settings):
+    """S8: nothing of a session waits for the end of a stream."""
+    settings.SESSION_SAVE_EVERY_REQUEST = True
+    session = visitor.client.session
+    session["seen"] = "yes"
+    session.save()
+    with scripted(say(ANSWER, first_delay_seconds=0.3)):
+        before = Session.objects.get().expire_date
+        response = visitor.ask(stream=True)
+        assert Session.objects.get().expire_date > before
+        assert frames_of(response)[-1].kind == "done"
 
 
 def test_a_failed_run_is_a_500_in_json_and_an_error_frame_in_a_stream(visitor):

@@ -1,0 +1,48 @@
+import datetime
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from ai_answers.models import BudgetDay, Conversation, Turn
+
+from ..content import make_agent
+
+
+def purge(**options):
+    out = StringIO()
+    call_command("ai_answers_purge", stdout=out, **options)
+    return out.getvalue()
+
+
+@pytest.fixture
+def conversations(db):
+    """One whose last turn is 100 days old, and one that is old but was continued today."""
+    agent, now = make_agent(), timezone.now()
+    made = {}
+    for name, last in (("old", 100), ("continued", 0)):
+        conversation = Conversation.objects.create(agent=agent, expires_at=now)
+        for position, age in ((1, 100), (2, last)):
+            turn = Turn.objects.create(conversation=conversation, position=position, question="?")
+            Turn.objects.filter(pk=turn.pk).update(created_at=now - datetime.timedelta(days=age))
+        made[name] = conversation
+    return made
+
+
+def test_conversations_go_by_the_age_of_their_last_turn(conversations):
+    BudgetDay.objects.create(day=timezone.localdate() - datetime.timedelta(days=60), key="site")
+    assert "1 conversations" in purge(dry_run=True) and Conversation.objects.count() == 2
+    assert "1 conversations" in purge()
+    assert list(Conversation.objects.all()) == [conversations["continued"]]
+    assert Turn.objects.count() == 2 and not BudgetDay.objects.exists()
+    assert "0 conversations" in purge()
+
+
+def test_days_override_the_setting_and_none_keeps_everything(conversations, settings):
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"RETENTION_DAYS": None}
+    assert "kept" in purge() and Conversation.objects.count() == 2
+    with pytest.raises(CommandError, match="0 or more"):
+        purge(days=-1)
+    purge(days=0)
+    assert not Conversation.objects.exists()
