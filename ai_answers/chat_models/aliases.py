@@ -28,7 +28,9 @@ OUTPUT_LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "nu
 Overrides = tuple[tuple[tuple[str, ...], Any], ...]
 
 _lock = threading.Lock()
-_models: dict[tuple[int, str, Overrides], tuple[Mapping[str, Any], Any]] = {}
+_models: dict[tuple[int, str, Overrides], list[tuple[Mapping[str, Any], Any]]] = {}
+"""Models by process, alias and overrides, each with the setting it was built from. One whose
+setting has changed stays: only its own loop could close its connections."""
 
 
 def get_chat_model(
@@ -48,20 +50,24 @@ def get_chat_model(
     # By process, because a forked worker must not share its parent's sockets.
     key = (os.getpid(), alias, overrides)
     with _lock:
-        known, model = _models.get(key, (None, None))
-        if known != entry:
+        model = _known(key, entry)
+        if model is None:
             model = _build(alias, entry, overrides)
-            _models[key] = (entry, model)
+            _models.setdefault(key, []).append((entry, model))
         return model
 
 
 async def aget_chat_model(alias: str = "default", **overrides: Any) -> BaseChatModel:
     """Return ``get_chat_model(…)``; a first use is built off the loop: imports take seconds."""
     key = (os.getpid(), alias, _overrides(**_defaults(overrides)))
-    known, model = _models.get(key, (None, None))
-    if known is not None and known == alias_settings("CHAT_MODELS", alias):
+    model = _known(key, alias_settings("CHAT_MODELS", alias))
+    if model is not None:
         return model
     return await site_burst(get_chat_model, alias, **overrides)
+
+
+def _known(key: tuple[int, str, Overrides], entry: Mapping[str, Any]) -> Any:
+    return next((model for known, model in _models.get(key, ()) if known == entry), None)
 
 
 def _defaults(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def _build(alias: str, entry: Mapping[str, Any], overrides: Overrides) -> Any:
                 f"it would be called {' or '.join(names)}."
             )
         options[chosen] = value
-    _ask_for_usage(backend, options)
+    _complete(backend, options)
     try:
         model = backend(**options)
     except Exception as error:
@@ -122,12 +128,22 @@ def _parameters(backend: Any) -> set[str] | None:
     return {p.name for p in parameters}
 
 
-def _ask_for_usage(backend: Any, options: dict[str, Any]) -> None:
-    """Have ``ChatOpenAI`` report usage from a site's own endpoint too.
+def _complete(backend: Any, options: dict[str, Any]) -> None:
+    """Add what ``ChatOpenAI`` needs here and would not do by itself.
 
-    It asks for usage by itself only at its vendor's address. A server that refuses the option
-    needs ``"stream_usage": False`` in ``OPTIONS``; usage is estimated then.
+    It asks for usage only at its vendor's address. A server that refuses the option needs
+    ``"stream_usage": False`` in ``OPTIONS``; usage is estimated then.
+
+    It shares one HTTP client among all models of the process with the same address, and a client
+    belongs to the loop that used it first: a site's own async view would take ours, or we its.
     """
     module = getattr(backend, "__module__", "")
-    if module.startswith("langchain_openai.") and "stream_usage" in _parameters(backend):
+    if not module.startswith("langchain_openai."):
+        return
+    takes = _parameters(backend) or set()
+    if "stream_usage" in takes:
         options.setdefault("stream_usage", True)
+    if "http_async_client" in takes:
+        from openai import DefaultAsyncHttpxClient
+
+        options.setdefault("http_async_client", DefaultAsyncHttpxClient())

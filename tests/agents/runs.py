@@ -1,13 +1,12 @@
 """Agents, contexts and whole runs for the tests of the agent."""
 
-import asyncio
-
 from django.contrib.auth.models import AnonymousUser
 
 from ai_answers.agents.context import AgentRunContext, running
 from ai_answers.agents.loop import run_agent
 from ai_answers.events import TextDelta
 from ai_answers.models import Agent, AgentTool
+from ai_answers.runs.loop import submit
 from ai_answers.values import Asker
 
 
@@ -44,7 +43,8 @@ async def collect(agent, question="Why?", *, history=(), force_search=False, int
 
 
 def run(agent, question="Why?", **options):
-    return asyncio.run(collect(agent, question, **options))
+    # On the app's own loop, as on a site: clients of chat models belong to it.
+    return submit(collect(agent, question, **options)).result(120)
 
 
 def text_of_run(events):

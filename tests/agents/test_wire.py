@@ -6,9 +6,12 @@ import time
 
 import pytest
 from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
 
+from ai_answers.chat_models import get_chat_model
 from ai_answers.events import RoundFinished, TextDelta
 from ai_answers.exceptions import ModelFailed, ModelTimeout
+from ai_answers.runs.loop import submit
 from ai_answers.values import Usage
 
 from ..openai_server import (
@@ -206,7 +209,7 @@ def test_cancelling_closes_the_connection_within_a_second(serve):
         gone = await asyncio.to_thread(server.gone.wait, 2)
         return gone, server.requests[0].disconnected_at - begun
 
-    gone, seconds = asyncio.run(cancel())
+    gone, seconds = submit(cancel()).result(60)
     assert gone
     assert seconds < 1
 
@@ -260,3 +263,23 @@ def test_a_line_left_open_after_the_end_is_not_waited_for(serve):
     begun = time.monotonic()
     assert text_of_run(run(local_agent())) == "Nine."
     assert time.monotonic() - begun < 3
+
+
+def test_the_sites_own_use_of_the_same_endpoint_on_another_loop_does_no_harm(settings):
+    """langchain-openai shares one HTTP client among models with the same address."""
+    with OpenAIServer(text("Hello there.")) as server:
+        options = {"model": "local", "base_url": server.base_url, "api_key": "none"}
+        entry = {"BACKEND": "langchain_openai.ChatOpenAI", "OPTIONS": options}
+        settings.AI_ANSWERS = settings.AI_ANSWERS | {"CHAT_MODELS": {"default": entry}}
+
+        async def hear(model):
+            return "".join([chunk.text async for chunk in model.astream("Hello?")])
+
+        elsewhere, site = asyncio.new_event_loop(), ChatOpenAI(**options)
+        try:
+            for _ in range(2):
+                assert elsewhere.run_until_complete(hear(site)) == "Hello there."
+                assert submit(hear(get_chat_model())).result(20) == "Hello there."
+        finally:
+            elsewhere.run_until_complete(site.root_async_client.close())
+            elsewhere.close()
