@@ -74,13 +74,17 @@ def _limits(kind: str) -> Mapping[str, int | None]:
 
 
 def _take(day: datetime.date, key: str, limits: Mapping[str, int], tokens: int) -> None:
-    BudgetDay.objects.get_or_create(day=day, key=key)
     open_rows = BudgetDay.objects.filter(day=day, key=key)
     if "questions" in limits:
         open_rows = open_rows.filter(questions__lt=limits["questions"])
     if "tokens" in limits:
         open_rows = open_rows.filter(tokens__lte=limits["tokens"] - tokens)
-    if not open_rows.update(questions=F("questions") + 1, tokens=F("tokens") + tokens):
+    taken = {"questions": F("questions") + 1, "tokens": F("tokens") + tokens}
+    if open_rows.update(**taken):
+        return
+    # Nothing left, or no row yet; another process may just have made it.
+    BudgetDay.objects.get_or_create(day=day, key=key)
+    if not open_rows.update(**taken):
         raise BudgetExhausted(
             f"The daily budget of {key.split(':')[0]!r} is spent: {dict(limits)!r}.",
             retry_after=_seconds_left_today(),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from typing import Any
 
@@ -47,6 +48,8 @@ async def _repeat(work: Any) -> None:
         try:
             await work()
         except Exception:
+            if not threading.main_thread().is_alive():
+                return  # the interpreter is leaving; ``shutdown`` saves what there is
             logger.exception("Looking after the runs failed; trying again.")
         await asyncio.sleep(SWEEP_SECONDS if work is _sweep else POLL_SECONDS)
     live.forget_ended()

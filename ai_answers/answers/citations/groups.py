@@ -31,7 +31,8 @@ from .words import SOURCE_BEGINNINGS, SOURCE_WORDS
 SEPARATORS = ",，、" + DASHES
 """What disappears between two markers, beside blanks (M5)."""
 STARTS = "[【［(（*_~^<\\"
-MAX_DEPTH = 8
+MAX_DEPTH = 4
+"""Wrappers around wrappers; deeper ones are no wrappers."""
 
 _BETWEEN = re.compile(f"[{BLANKS}]*[{re.escape(SEPARATORS)}]?[{BLANKS}]*")
 _BETWEEN_IN_PARENTHESES = re.compile(f"[{BLANKS}]*[{re.escape(SEPARATORS)};；]?[{BLANKS}]*")
@@ -174,12 +175,18 @@ class GroupReader:
             return self._short() if rest == "~" else FAIL
         if run.end() == len(self.text):
             return self._short()
-        group = self._read_wrapped(at, run.end() - at, run[0], depth)
-        if group is FAIL and run[0] == "^":
-            # Pandoc's inline note: nothing closes it.
-            group = self.read(run.end(), depth=depth + 1)
-            if isinstance(group, Group):
-                group.bracket = None
+        if run[0] == "^":
+            return self._read_note(run.end(), depth)
+        return self._read_wrapped(at, run.end() - at, run[0], depth)
+
+    def _read_note(self, at: int, depth: int) -> Result:
+        """Read what stands behind ``^``: Pandoc's inline note has no second one."""
+        group = self.read_with_target(at, depth=depth + 1)
+        if isinstance(group, Group):
+            if group.end == len(self.text) and not self.is_final:
+                return WAIT
+            group.end += self.text[group.end : group.end + 1] == "^"
+            group.bracket = None
         return group
 
     def _read_tag(self, at: int, depth: int) -> Result:

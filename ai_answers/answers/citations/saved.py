@@ -28,7 +28,7 @@ class _SavedReader(Scanner):
         events = self._writer.take()
         return "".join(event.text for event in events if isinstance(event, TextDelta))
 
-    def _step_opener(self, sign: str, is_final: bool) -> bool:  # noqa: FBT001
+    def _step_opener(self, sign: str) -> bool:
         citation = _CITATION.match(self._text, self._at)
         if citation:
             self._release_gap()
@@ -46,7 +46,7 @@ class _SavedReader(Scanner):
             self._writer.raw("[")
             self._at += 1
             return True
-        return self._pass_opener(sign, is_final)
+        return self._pass_opener(sign)
 
 
 def plain_text(text: str) -> str:
