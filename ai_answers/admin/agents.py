@@ -196,5 +196,9 @@ class AgentAdmin(admin.ModelAdmin):
             agent.enabled = enabled
             agent.save(update_fields=["enabled", "updated_at"])
             self.log_change(request, agent, [{"changed": {"fields": ["enabled"]}}])
-        state = gettext("on") if enabled else gettext("off")
-        self.message_user(request, gettext("The chosen agents are switched %s.") % state)
+        self.message_user(
+            request,
+            gettext("The chosen agents are switched on.")
+            if enabled
+            else gettext("The chosen agents are switched off."),
+        )
