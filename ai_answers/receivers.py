@@ -18,9 +18,6 @@ from django.db import transaction
 from django.db.models import Model
 from django.db.models.signals import post_delete, post_save
 
-from .indexing import index_objects, indexes_of, remove_objects
-from .indexing.background import complete_later
-from .retrieval import index_settings
 from .sources import Source, registered
 
 logger = logging.getLogger(__name__)
@@ -65,11 +62,20 @@ def _on_commit(function: Any, source: Source, entity_id: str, using: str) -> Non
     transaction.on_commit(run, using=using)
 
 
+# Indexing brings NumPy and the stemmers along; a process that saves nothing never needs them.
+
+
 def _index(source: Source, entity_id: str) -> None:
+    from .indexing import index_objects, indexes_of
+    from .indexing.background import complete_later
+    from .retrieval import index_settings
+
     index_objects(source, [entity_id], vectors=False)
     if any(index_settings(alias).embedding for alias in indexes_of(source)):
         complete_later(source.name, entity_id)
 
 
 def _remove(source: Source, entity_id: str) -> None:
+    from .indexing import remove_objects
+
     remove_objects(source, [entity_id])

@@ -1,8 +1,10 @@
 """Merging what the words say with what the vectors say.
 
-In: each leg's scores for the same chunks. Out: one score from 0 to 1. Both legs are put on a
-scale of their own that does not depend on who else was found, then weighted by how much each
-has to say about this query. No Django, no I/O.
+In: each leg's scores for the same chunks. Out: one score from 0 to 1. Each leg is put on a scale
+of its own that does not depend on who else was found: the words on what a chunk with every word
+of the query would have, the vectors on how far a cosine stands out from what is usual. So a leg
+that has nothing to say (a question in another language, an embedding that does not know the
+language) gives low scores to everything and cannot outvote the other. No Django, no I/O.
 """
 
 from __future__ import annotations
@@ -11,6 +13,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+WORDS = 0.68
+"""Weight of the words; the vectors have the rest. Measured with a strong and a weak embedding
+in five languages and across two, by ``tests/benchmarks/bench_retrieval.py``: from 0.66 to 0.7
+no corpus falls below 0.99 of its better leg."""
 SPREADS = 8.0
 """Standard deviations above the average cosine that count as full agreement."""
 
@@ -25,15 +31,24 @@ def fuse(
 
     ``words``: BM25 scores; ``ideal``: of a chunk that holds every word once. ``meaning``:
     cosines of the same and further chunks; ``cosines``: of all chunks, to know what is usual.
+    A chunk with nothing to say for it in either leg is left out.
     """
     lexical = {i: min(score / ideal, 1.0) for i, score in words.items()} if ideal > 0 else {}
-    dense: dict[int, float] = {}
-    if cosines is not None and len(cosines) == 1:
-        dense = {i: max(c, 0.0) for i, c in meaning.items()}  # nothing to compare it with
-    elif cosines is not None and len(cosines):
-        usual, spread = float(cosines.mean()), float(cosines.std()) or 1.0
-        dense = {
-            i: min(max((c - usual) / (spread * SPREADS), 0.0), 1.0) for i, c in meaning.items()
-        }
-    scores = {i: lexical.get(i, 0.0) * 0.5 + dense.get(i, 0.0) * 0.5 for i in {*lexical, *dense}}
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
+    dense = _standing_out(meaning, cosines)
+    scores = {
+        i: WORDS * lexical.get(i, 0.0) + (1 - WORDS) * dense.get(i, 0.0) for i in {*lexical, *dense}
+    }
+    found = [(i, score) for i, score in scores.items() if score > 0]
+    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _standing_out(meaning: Mapping[int, float], cosines: np.ndarray | None) -> dict[int, float]:
+    if cosines is None or not len(cosines):
+        return {}
+    if len(cosines) == 1:  # nothing to compare it with
+        return {i: max(cosine, 0.0) for i, cosine in meaning.items()}
+    usual, spread = float(cosines.mean()), float(cosines.std()) or 1.0
+    return {
+        i: min(max((cosine - usual) / (spread * SPREADS), 0.0), 1.0)
+        for i, cosine in meaning.items()
+    }

@@ -134,7 +134,7 @@ def stem_once(word: str, primary: str) -> str:
         if letters.search(word) and primary not in languages:
             primary = script
     name = STEMMERS.get(primary)
-    if name is not None and not word.isdigit():
+    if name is not None and not any(map(str.isdigit, word)):
         # Not thread-safe: a stemmer keeps the word it works on. Making one costs microseconds.
         word = snowballstemmer.stemmer(name).stemWord(word) or word
     folded = FOLDED.sub("", unicodedata.normalize("NFD", word))

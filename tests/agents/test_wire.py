@@ -282,4 +282,5 @@ def test_the_sites_own_use_of_the_same_endpoint_on_another_loop_does_no_harm(set
                 assert submit(hear(get_chat_model())).result(20) == "Hello there."
         finally:
             elsewhere.run_until_complete(site.root_async_client.close())
+            elsewhere.run_until_complete(elsewhere.shutdown_asyncgens())
             elsewhere.close()
