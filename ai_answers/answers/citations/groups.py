@@ -118,6 +118,8 @@ class GroupReader:
         at, text = 0, self.text
         while True:
             group = self.read_with_target(at, depth=0)
+            if group is CUT and groups:
+                return groups
             if not isinstance(group, Group):
                 return group
             groups.append(group)

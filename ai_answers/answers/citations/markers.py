@@ -27,6 +27,7 @@ MAX_TAIL = 64
 """Characters behind a ``†``."""
 MAX_DIGITS = 30
 
+_NO_NUMBER = frozenset("[【［*_<(（`\\")
 _SEPARATORS = ",;，；、&＆"
 _NUMBER = re.compile(r"\d+")
 WORD = re.compile(r"[^\W\d_]+")
@@ -105,6 +106,8 @@ class BracketReader:
         closer = CLOSERS.get(text[at])
         if closer is None:
             return FAIL
+        if text[at + 1 : at + 2] in _NO_NUMBER:
+            return FAIL  # The usual case in nested brackets, seen at once.
         bracket = Bracket(is_bare=text[at] == "[" and at == start)
         return self.read_list(at + 1, closer, bracket=bracket, is_escaped=at > start)
 

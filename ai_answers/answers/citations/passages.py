@@ -121,7 +121,7 @@ class Passages:
         stop = at + 1 if self._span_line is not None else len(text)
         end = span.take(text[:stop] if stop < len(text) else text, at, is_final=self._is_final)
         if end > at:
-            if isinstance(span, Tag | TaggedCode):
+            if span.is_escaped:
                 self._writer.text(text[at:end])
             else:
                 self._writer.raw(text[at:end])
@@ -183,6 +183,7 @@ class Passages:
         if found and found.kind in ("text", "code", "quote"):
             return True
         self._span = self._span_line = None
+        self._writer.last = "display"  # No marker is joined to what never closed.
         if found and found.kind == "fence":
             self._enter_fence(rest)
         return False

@@ -12,25 +12,18 @@ from __future__ import annotations
 import re
 
 from ...events import SourceCited, TextDelta
-from .groups import SEPARATORS, STARTS, Group, GroupReader, TargetAt, add_range
-from .markers import BLANKS, CUT, DASHES, FAIL, MAX_TAIL, WAIT, Status
+from .groups import SEPARATORS, STARTS, Group, TargetAt, add_range
+from .links import LinkReader, View
+from .markers import BLANKS, CUT, DASHES, FAIL, WAIT, Status
 from .names import is_identifier, is_in_address, is_interval, is_used_as_code, name_before
-from .scanner import MAX_HELD, Scanner
-from .spans import Target, Url
+from .spans import Url
 from .tails import FIRST_LETTERS, MAX_LOOK, Drop, Titles, find_tail, starts_item
-
-MAX_TARGET = 2048
-MAX_TRIES = 4
 
 _DEFINITION = re.compile(r"\[\^?(\d{1,30})\][:：]")
 _MAYBE_DEFINITION = re.compile(r"\[\^?\d{1,30}\]\Z")
-_TEXT_BRACKET = re.compile(r"\[((?:[^\[\]\n`\\]|\\[^\n]|`[^`\n]*`)*)\]")
-_OPEN_BRACKET = re.compile(r"\[(?:[^\[\]\n`\\]|\\[^\n]|`[^`\n]*`)*(?:`[^`\n]*|\\)?\Z")
-_NUMBERS = re.compile(r"[\d\s,;:.+–-]*")
-_HALF_OPEN = re.compile(r"\[\s*[-+]?[\d.]+\s*[,;]\s*[-+]?[\d.∞]+\s*\)")
 
 
-class CitationResolver(Scanner):
+class CitationResolver(LinkReader):
     """The grammar stage; see the module and ``docs/citations.md``."""
 
     def __init__(self, *, source_count: int = 0, titles: Titles = ()) -> None:
@@ -46,14 +39,12 @@ class CitationResolver(Scanner):
         super()._start_over()
         self._drop: Drop | None = None
         self._gap_before_drop = ""
-        self._target: Target | None = None
-        self._target_start = self._target_next = 0
-        self._is_image = False
-        self._refused: set[int] = set()
-        self._failed_until = self._failures = 0
 
     def feed(self, text: str) -> list[TextDelta | SourceCited]:
         """Take the next piece; return what is decided by it."""
+        plain = self._read_plain(text)
+        if plain is not None:
+            return [TextDelta(plain)]
         self._read(text)
         return self._writer.take()
 
@@ -67,85 +58,69 @@ class CitationResolver(Scanner):
         self._start_over()
         return events
 
-    def _step(self, is_final: bool) -> bool:  # noqa: FBT001
+    def _step(self) -> bool:
         if self._drop is not None:
-            return self._step_drop(self._drop, is_final)
-        if self._target is not None:
-            return self._step_target(self._target, is_final)
-        return super()._step(is_final)
+            return self._step_drop(self._drop)
+        return super()._step()
+
+    def _is_in_text(self) -> bool:
+        return self._drop is None and super()._is_in_text()
 
     # Markers
 
-    def _step_opener(self, sign: str, is_final: bool) -> bool:  # noqa: FBT001
-        text, is_final, is_full = self._view(is_final)
+    def _step_opener(self, sign: str) -> bool:
         if sign == "!":
-            return self._step_image(text, is_final, is_full)
-        group = self._reader(text, is_final).read(0)
+            return self._step_image()
+        view = self._view()
+        group = self._reader(view).read(0)
         if isinstance(group, Group):
-            return self._accept(group, text, is_final, is_full)
-        if group is FAIL:
-            return self._refuse(sign, is_final)
-        return self._take_result(group, is_full)
+            return self._accept(group, view)
+        if group is not FAIL:
+            return self._take_result(group, view)
+        if sign != "[":
+            return self._pass_opener(sign)
+        self._release_gap()
+        self._is_line_head = False
+        return self._step_text_bracket()
 
-    def _step_behind_marker(self, sign: str, is_final: bool) -> bool | None:  # noqa: FBT001
+    def _step_behind_marker(self, sign: str) -> bool | None:
         if "\n" in self._gap:
             return None
         if sign == "(" and not self._gap:
-            return self._step_behind_marker_target(is_final)
+            return self._step_target_behind()
         if sign not in SEPARATORS:
             return None
-        text, is_final, is_full = self._view(is_final)
+        view = self._view()
         start = 1
-        while start < len(text) and text[start] in BLANKS:
+        while start < len(view.text) and view.text[start] in BLANKS:
             start += 1
-        if start == len(text):
-            if is_final:
-                return None
-            return self._hold(is_full) if not is_full else None
-        if text[start] not in STARTS:
+        if start == len(view.text):
+            return None if view.is_final or view.is_full else False
+        if view.text[start] not in STARTS:
             return None
-        group = self._reader(text, is_final).read(start)
+        group = self._reader(view).read(start)
         if isinstance(group, Group):
             self._gap = ""
-            is_range = start == 1 and sign in DASHES
-            self._cite(group, is_range=is_range)
+            self._cite(group, is_range=start == 1 and sign in DASHES)
             return True
-        if group is FAIL or (group is WAIT and is_full):
+        if group is FAIL or (group is WAIT and view.is_full):
             return None
-        return self._take_result(group, is_full)
+        return self._take_result(group, view)
 
-    def _step_behind_marker_target(self, is_final: bool) -> bool | None:  # noqa: FBT001
+    def _step_target_behind(self) -> bool | None:
+        """Read ``(`` behind a marker: more markers in brackets, else a target."""
         if self._is_refused(self._base + self._at):
             return None
-        text, is_final, is_full = self._view(is_final)
-        group = self._reader(text, is_final).read(0)
-        if group is WAIT and not is_full:
+        view = self._view()
+        group = self._reader(view).read(0)
+        if group is WAIT and not view.is_full:
             return False
-        if group in (FAIL, WAIT):
-            self._start_target(0)
-            return True
-        return None
+        if group not in (FAIL, WAIT):
+            return None
+        self._start_target(0)
+        return True
 
-    def _view(self, is_final: bool) -> tuple[str, bool, bool]:  # noqa: FBT001
-        """Return the text that may be looked at, whether it is all, and whether it is full."""
-        limit = MAX_HELD + 1 - len(self._gap)
-        text = self._text[self._at : self._at + limit]
-        if "†" in text:
-            limit += MAX_TAIL
-            text = self._text[self._at : self._at + limit]
-        left = len(self._text) - self._at
-        return text, is_final and left <= limit, left >= limit
-
-    def _reader(self, text: str, is_final: bool) -> GroupReader:  # noqa: FBT001
-        start = self._base + self._at
-        return GroupReader(
-            text,
-            is_final=is_final,
-            source_count=self.source_count,
-            is_refused=lambda position: self._is_refused(start + position),
-        )
-
-    def _take_result(self, result: TargetAt | Status, is_full: bool) -> bool:  # noqa: FBT001
+    def _take_result(self, result: TargetAt | Status, view: View) -> bool:
         if isinstance(result, TargetAt):
             self._start_target(result.position)
             return True
@@ -153,105 +128,68 @@ class CitationResolver(Scanner):
             self._gap = ""
             self._at = len(self._text)
             return True
-        return self._hold(is_full)
+        return self._hold(view)
 
-    def _hold(self, is_full: bool) -> bool:  # noqa: FBT001
+    def _hold(self, view: View) -> bool:
         """Wait for more; at the bound, release from the left: blanks, wrapper, bracket."""
-        if not is_full:
+        if not view.is_full:
             return False
         if self._gap:
             self._release_gap()
-            return True
-        sign = self._text[self._at]
-        if sign == "[":
+        elif view.text[0] == "[":
             self._open_text_bracket()
-            return True
-        return self._pass_opener(sign, is_final=True)
+        else:
+            return self._pass_opener(view.text[0])
+        return True
 
-    def _accept(
-        self,
-        group: Group,
-        text: str,
-        is_final: bool,
-        is_full: bool,  # noqa: FBT001
-    ) -> bool:
+    def _accept(self, group: Group, view: View) -> bool:
         """Cite, unless what stands around the marker makes it something else."""
-        literal = self._is_literal(group, text, is_final)
+        literal = self._is_literal(group, view)
         if literal is WAIT:
-            if not is_full:
+            if not view.is_full:
                 return False
             literal = "subscript"
         if literal == "address":
             self._span = Url()
             return True
         if literal:
-            self._put(text[: group.end], last=str(literal))
+            self._put(view.text[: group.end], last=str(literal))
             return True
         if self._is_line_head:
-            done = self._read_line_head(text, is_final, is_full)
+            done = self._read_line_head(view)
             if done is not None:
                 return done
         self._close_gap()
         self._cite(group)
         return True
 
-    def _is_literal(self, group: Group, text: str, is_final: bool) -> str | Status:  # noqa: FBT001
+    def _is_literal(self, group: Group, view: View) -> str | Status:
         """Return what is written in place of a marker (M11); empty: it is one."""
-        recent, bracket = self._writer.recent, group.bracket
+        text, bracket, recent = view.text, group.bracket, self._writer.recent
         if not self._gap:
             if self._writer.last == "subscript" and text[0] == "[":
                 return "subscript"
             if text[0] == "[" and is_in_address(recent):
                 return "address"
-        if text[0] in "(（" and not self._gap and is_identifier(name_before(recent)):
-            return "text"
+            if text[0] in "(（" and is_identifier(name_before(recent)):
+                return "text"
         if bracket is None or not bracket.is_bare:
             return ""
         name = "" if self._gap else name_before(recent)
         if name:
             if is_identifier(name):
                 return "subscript"
-            is_code = is_used_as_code(text[group.end :], is_final=is_final)
+            is_code = is_used_as_code(text[group.end :], is_final=view.is_final)
             if isinstance(is_code, Status):
                 return is_code
             if is_code:
                 return "subscript"
         return "text" if is_interval(bracket, recent + self._gap) else ""
 
-    def _read_line_head(
-        self,
-        text: str,
-        is_final: bool,
-        is_full: bool,  # noqa: FBT001
-    ) -> bool | None:
-        """Read a definition, or a line of markers only; ``None``: it is neither."""
-        definition = _DEFINITION.match(text)
-        if definition and (len(definition[1]) < 3 or int(definition[1]) <= self.source_count):
-            self._start_drop(Drop(is_tail=False))
-            return True
-        if _MAYBE_DEFINITION.match(text) and not is_final:
-            return self._hold(is_full)
-        can_join = "\n" in self._gap and self._blocks.can_be_joined
-        if not can_join or self._writer.last in ("display", "start"):
-            return None
-        groups = self._reader(text, is_final).read_line()
-        if isinstance(groups, TargetAt) or groups is WAIT:
-            return self._take_result(groups, is_full)
-        if isinstance(groups, Status):
-            return None
-        self._gap = ""
-        start = self._at
-        for place, group in enumerate(groups):
-            between = text[groups[place - 1].end : group.end].lstrip(BLANKS) if place else ""
-            is_range = bool(between) and text[groups[place - 1].end] in DASHES
-            self._at = start
-            self._cite(group, is_range=is_range)
-        return True
-
     def _close_gap(self) -> None:
         """Drop one blank before a marker, all of them between two (M5, M9)."""
         last = self._writer.last
-        if last == "sign" or "\n" in self._gap or last == "start":
+        if last in ("sign", "start") or "\n" in self._gap:
             self._release_gap()
         elif last == "marker":
             self._gap = ""
@@ -263,159 +201,69 @@ class CitationResolver(Scanner):
     def _cite(self, group: Group, *, is_range: bool = False) -> None:
         writer = self._writer
         if writer.last == "marker":
-            add_range(
-                group,
-                after=writer.last_number,
-                is_range=is_range,
-                source_count=self.source_count,
-            )
+            after, count = writer.last_number, self.source_count
+            add_range(group, after=after, is_range=is_range, source_count=count)
         self.invalid_citations += group.invalid
         writer.cite(group.numbers)
         writer.last_number = group.last
         self._at += group.end
         self._is_line_head = False
 
-    # What looks like a marker and is none
+    # Lines
 
-    def _refuse(self, sign: str, is_final: bool) -> bool:  # noqa: FBT001
-        if sign != "[":
-            return self._pass_opener(sign, is_final)
-        self._release_gap()
-        self._is_line_head = False
-        return self._step_text_bracket(is_final)
-
-    def _step_text_bracket(self, is_final: bool) -> bool:  # noqa: FBT001
-        """Read ``[text]``: before ``[n]`` the brackets go, before ``(…)`` it is a link (M7)."""
-        text, is_final, is_full = self._view(is_final)
-        found = _TEXT_BRACKET.match(text)
-        if found is None:
-            half_open = _HALF_OPEN.match(text)
-            if half_open:
-                self._put(half_open[0])
-                return True
-            if not is_final and not is_full and _OPEN_BRACKET.match(text):
-                return False
-            self._open_text_bracket()
+    def _read_line_head(self, view: View) -> bool | None:
+        """Read a definition, or a line of markers only; ``None``: it is neither."""
+        definition = _DEFINITION.match(view.text)
+        if definition and (len(definition[1]) < 3 or int(definition[1]) <= self.source_count):
+            self._start_drop(Drop(is_tail=False))
             return True
-        writer = self._writer
-        name = name_before(writer.recent)
-        is_subscript = is_identifier(name) or (bool(name) and found[1].strip() == "0")
-        if is_subscript or writer.last == "subscript":
-            self._put(found[0], last="subscript")
-            return True
-        behind = text[found.end() : found.end() + 1]
-        if not behind and not is_final:
-            if is_full:
-                self._open_text_bracket()
-            return is_full
-        if behind == "(":
-            self._put(found[0], last="bracket", is_raw=True)
-            return True
-        if behind and behind in "[【［" and not _NUMBERS.fullmatch(found[1]):
-            group = self._reader(text, is_final).read(found.end())
-            if group is WAIT:
-                if is_full:
-                    self._open_text_bracket()
-                return is_full
-            if isinstance(group, Group):
-                shown = found[0] if name else found[1]
-                writer.raw(shown) if "`" in shown else writer.text(shown)
-                self._cite(group)
-                return True
-        self._put(found[0])
+        if _MAYBE_DEFINITION.match(view.text) and not view.is_final:
+            return self._hold(view)
+        can_join = "\n" in self._gap and self._blocks.can_be_joined
+        if not can_join or self._writer.last in ("display", "start"):
+            return None
+        groups = self._reader(view).read_line()
+        if isinstance(groups, TargetAt) or groups is WAIT:
+            return self._take_result(groups, view)
+        if isinstance(groups, Status):
+            return None
+        self._gap = ""
+        start, end = self._at, 0
+        for group in groups:
+            is_range = 0 < end < group.end and view.text[end] in DASHES
+            self._at, end = start, group.end
+            self._cite(group, is_range=is_range)
         return True
 
-    def _open_text_bracket(self) -> None:
-        self._put("[")
-        self._writer.depth += 1
-
-    def _step_image(self, text: str, is_final: bool, is_full: bool) -> bool:  # noqa: FBT001
-        """Remove an image whose description is a marker (B10)."""
-        if len(text) == 1 and not is_final:
-            return False
-        if text[1:2] == "[":
-            group = self._reader(text, is_final).read(1)
-            behind = text[group.end : group.end + 1] if isinstance(group, Group) else ""
-            if (group is WAIT or (isinstance(group, Group) and not behind)) and not is_final:
-                if not is_full:
-                    return False
-            elif isinstance(group, Group) and behind == "(":
-                if not self._is_refused(self._base + self._at + group.end):
-                    self._start_target(group.end)
-                    self._is_image = True
-                    return True
-            elif group is CUT:
-                self._put("!")
-                self._at = len(self._text)
-                return True
-        self._put("!")
-        return True
-
-    # Targets behind markers
-
-    def _is_refused(self, position: int) -> bool:
-        if position in self._refused:
-            return True
-        return position < self._failed_until and self._failures >= MAX_TRIES
-
-    def _start_target(self, offset: int) -> None:
-        self._target = Target()
-        self._is_image = False
-        self._target_start = self._target_next = self._base + self._at + offset
-
-    def _step_target(self, target: Target, is_final: bool) -> bool:  # noqa: FBT001
-        start, at = self._target_start - self._base, self._target_next - self._base
-        ends: bool | None = False
-        while at < len(self._text):
-            ends = target.feed(self._text[at])
-            if ends is not False or at - start >= MAX_TARGET:
-                break
-            at += 1
-        self._target_next = self._base + at
-        if ends is False and at == len(self._text) and not is_final:
-            return False
-        self._target = None
-        if ends or at == len(self._text):
-            self._text = self._text[:start] + self._text[at + 1 :]
-            if self._is_image:
-                self._close_gap()
-                self._writer.cite(())
-                self._at = start
-        else:
-            is_inside = self._target_start < self._failed_until
-            self._failures = self._failures + 1 if is_inside else 0
-            self._failed_until = max(self._failed_until, self._target_next)
-            self._refused = {place for place in self._refused if place >= self._base}
-            self._refused.add(self._target_start)
-        return True
-
-    # Definitions and tails
-
-    def _start_line(self, is_final: bool) -> bool | None:  # noqa: FBT001
+    def _start_line(self) -> bool | None:
         sign = self._text[self._at]
         is_candidate = sign in "#*_" or sign.casefold()[:1] in FIRST_LETTERS
         if is_candidate and self._blocks.is_at_margin(self._lead):
             text = self._text[self._at : self._at + MAX_LOOK + 2]
-            start = find_tail(text, is_final=is_final, titles=self.titles)
+            start = find_tail(text, is_final=self._is_final, titles=self.titles)
             if start is None:
                 return None
             if start:
                 self._at += start
-                line = self._text[self._at : self._at + MAX_LOOK].partition("\n")[0]
-                is_plain = not starts_item(line, is_final=True, titles=self.titles, is_first=False)
-                self._start_drop(Drop(is_tail=True, titles=self.titles, is_plain=is_plain))
+                self._start_tail()
                 return False
-        return super()._start_line(is_final)
+        return super()._start_line()
+
+    def _start_tail(self) -> None:
+        line = self._text[self._at : self._at + MAX_LOOK].partition("\n")[0]
+        has_sign = starts_item(line, is_final=True, titles=self.titles, is_first=False)
+        self._start_drop(Drop(is_tail=True, titles=self.titles, is_plain=not has_sign))
 
     def _start_drop(self, drop: Drop) -> None:
         self._drop = drop
         self._gap_before_drop, self._gap = self._gap, ""
 
-    def _step_drop(self, drop: Drop, is_final: bool) -> bool:  # noqa: FBT001
-        self._at, is_over = drop.take(self._text, self._at, is_final=is_final)
+    def _step_drop(self, drop: Drop) -> bool:
+        self._at, is_over = drop.take(self._text, self._at, is_final=self._is_final)
         if not is_over:
             return is_over is False
         self._drop = None
+        # Of the breaks before and behind what was dropped the longer ones stay.
         before = self._gap_before_drop.rpartition("\n")
         breaks, line_break, self._lead = drop.behind.rpartition("\n")
         if before[0].count("\n") > breaks.count("\n"):

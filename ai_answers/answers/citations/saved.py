@@ -10,10 +10,13 @@ from __future__ import annotations
 import re
 
 from ...events import TextDelta
+from .links import MAX_TARGET
 from .scanner import Scanner
+from .targets import Target
 
 _CITATION = re.compile(r"\[[1-9][0-9]{0,3}\]")
 _LITERAL = re.compile(r"\\\[([0-9]+)\\\]")
+_AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>")
 
 
 class _SavedReader(Scanner):
@@ -28,25 +31,41 @@ class _SavedReader(Scanner):
         events = self._writer.take()
         return "".join(event.text for event in events if isinstance(event, TextDelta))
 
+    def _open_address(self, *, is_bare: bool) -> None:
+        """A literal number in a bare address is escaped, so it needs no watching."""
+        if not is_bare:
+            super()._open_address(is_bare=is_bare)
+
     def _step_opener(self, sign: str) -> bool:
-        citation = _CITATION.match(self._text, self._at)
-        if citation:
+        text, at = self._text, self._at
+        citation = _CITATION.match(text, at)
+        if citation and not self._is_link(citation.end()):
             self._release_gap()
             self.citations += 1
             self._at = citation.end()
+            self._writer.last = "marker"
             return True
-        literal = _LITERAL.match(self._text, self._at)
+        literal = _LITERAL.match(text, at)
         if literal:
-            self._put("")
+            self._put("", is_raw=True)
             self._writer.raw(f"[{literal[1]}]")
             self._at = literal.end()
-            return True
-        if sign == "[":
-            self._release_gap()
-            self._writer.raw("[")
-            self._at += 1
-            return True
-        return self._pass_opener(sign)
+        elif sign in "[<" and not _AUTOLINK.match(text, at):
+            self._put(sign, is_raw=True)
+        else:
+            return self._pass_opener(sign)
+        return True
+
+    def _is_link(self, at: int) -> bool:
+        """Whether ``(`` and a target stand there: no citation is written before one."""
+        target, text = Target(), self._text
+        if text[at : at + 1] != "(":
+            return False
+        for sign in text[at : at + MAX_TARGET]:
+            ends = target.feed(sign)
+            if ends is not False:
+                return ends is True
+        return False
 
 
 def plain_text(text: str) -> str:

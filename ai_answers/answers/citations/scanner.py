@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from .markers import BLANKS
+from .names import LOOK_BACK
 from .passages import Passages
 from .spans import MAX_BLANKS, Code, IndentedCode, Math, Span, Tag, Url
 from .targets import Target
@@ -20,12 +21,35 @@ _PIECE = 4096
 
 _SPECIAL = re.escape("[]【［(（*_~^<\\`$!/" + BLANKS) + r"\n"
 _PLAIN = re.compile(f"[^{_SPECIAL}]+(?: [^{_SPECIAL}]+)*")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}:/\Z")
+_PLAIN_PIECE = re.compile(f"( ?[^{_SPECIAL}]+(?: [^{_SPECIAL}]+)*)( ?)")
+_SCHEME = re.compile(r"(<)?[A-Za-z][A-Za-z0-9+.-]{1,15}:/\Z")
 _SPACE = frozenset(BLANKS + "\n")
 
 
 class Scanner(Passages):
     """Base of the readers; see the module."""
+
+    def _read_plain(self, text: str) -> str | None:
+        """Return what may leave if ``text`` is plain and nothing else waits: most is."""
+        writer = self._writer
+        if self._text or writer.last != "text" or not self._is_in_text():
+            return None
+        plain = _PLAIN_PIECE.fullmatch(text)
+        if plain is None or (self._gap and text[0] == " "):
+            return None
+        shown, self._gap = self._gap + plain[1], plain[2]
+        self._base += len(text)
+        writer.recent = (writer.recent + shown)[-LOOK_BACK:]
+        return shown
+
+    def _is_in_text(self) -> bool:
+        return not (
+            self._is_line_start
+            or self._span is not None
+            or self._blocks.fence is not None
+            or self._destination is not None
+            or self._writer.is_open_bracket
+        )
 
     def _read(self, text: str, *, is_final: bool = False) -> None:
         for start in range(0, len(text), _PIECE):
@@ -34,7 +58,8 @@ class Scanner(Passages):
         if is_final:
             self._run(is_final=True)
 
-    def _run(self, *) -> None:
+    def _run(self, *, is_final: bool) -> None:
+        self._is_final = is_final
         while self._at < len(self._text):
             if not self._step():
                 break
@@ -84,10 +109,10 @@ class Scanner(Passages):
             before = self._before()
             self._begin(Math(can_open=not (before.isalnum() or before == "$")))
         elif sign == "/":
-            is_address = not self._gap and _SCHEME.search(writer.recent[-18:]) is not None
+            scheme = None if self._gap else _SCHEME.search(writer.recent[-19:])
             self._put("/")
-            if is_address:
-                self._span = Url()
+            if scheme:
+                self._open_address(is_bare=not scheme[1])
         elif sign == "]":
             self._put("]", last="bracket")
             writer.depth = max(0, writer.depth - 1)
@@ -96,6 +121,9 @@ class Scanner(Passages):
         else:
             return self._step_opener(sign)
         return True
+
+    def _open_address(self, *, is_bare: bool) -> None:
+        self._span = Url(is_bare=is_bare)
 
     def _step_behind_bracket(self, sign: str) -> bool:
         """Open a link's target, or cite what was found in the link's text."""

@@ -28,6 +28,9 @@ class Span:
     """What all spans share."""
 
     is_open = True
+    is_escaped = False
+    """Whether a literal ``[2]`` in it must be escaped: a reader of the saved text sees no
+    end of the span that a citation could stand behind."""
 
     def take(self, text: str, at: int, *, is_final: bool) -> int:
         """Return where the span, or what is there of it, ends."""
@@ -141,10 +144,17 @@ class Math(Span):
         return self.closer not in ("", "$")
 
 
+def _is_unfinished(text: str, at: int) -> bool:
+    """Whether ``[`` may still become ``[2]``: it is let through in one piece."""
+    literal = _LITERAL.match(text, at)
+    return (literal is None or literal.end() == len(text)) and len(text) - at <= 20
+
+
 class Url(Span):
     """A bare address; closing brackets that it did not open end it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_bare: bool = True) -> None:
+        self.is_escaped = is_bare
         self._closers: list[str] = []
 
     def take(self, text: str, at: int, *, is_final: bool) -> int:
@@ -155,6 +165,8 @@ class Url(Span):
                 continue
             sign = text[at]
             if sign in "([{":
+                if sign == "[" and not is_final and _is_unfinished(text, at):
+                    return at
                 if len(self._closers) < 50:
                     self._closers.append(")]}"["([{".index(sign)])
             elif self._closers and sign == self._closers[-1]:
@@ -168,6 +180,8 @@ class Url(Span):
 
 class Tag(Span):
     """An HTML tag, from behind its ``<`` on, if it is one. Only attribute values matter."""
+
+    is_escaped = True
 
     def __init__(self) -> None:
         self.name = ""
@@ -189,12 +203,9 @@ class Tag(Span):
             if self._state != "value" and sign in BLANKS and not self._goes_on(text, at):
                 self.is_open = False
                 return at
-            if self._state in ("value", "equals") and sign == "[":
-                # In one piece, so that it can be escaped.
-                literal = _LITERAL.match(text, at)
-                at_end = literal is None or literal.end() == len(text)
-                if at_end and not is_final and len(text) - at <= 20:
-                    return at
+            is_value = self._state in ("value", "equals") and sign == "["
+            if is_value and not is_final and _is_unfinished(text, at):
+                return at
             if not self._step(sign):
                 self.is_open = False
                 return at
@@ -243,6 +254,8 @@ class Tag(Span):
 class TaggedCode(Span):
     """Text between ``<code>`` and ``</code>``."""
 
+    is_escaped = True
+
     def __init__(self, name: str) -> None:
         self._closer = f"</{name.lower()}>"
         self._seen = ""
@@ -252,11 +265,8 @@ class TaggedCode(Span):
             sign = text[at]
             if sign == "\n":
                 return at
-            if sign == "[":
-                literal = _LITERAL.match(text, at)
-                at_end = literal is None or literal.end() == len(text)
-                if at_end and not is_final and len(text) - at <= 20:
-                    return at
+            if sign == "[" and not is_final and _is_unfinished(text, at):
+                return at
             at += 1
             self._seen = (self._seen + sign.lower())[-len(self._closer) :]
             if self._seen == self._closer:

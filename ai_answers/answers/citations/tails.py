@@ -20,6 +20,7 @@ _DECORATION = re.compile(r"(#{0,6})([ \t]*)([*_]{0,3})")
 _BEHIND_WORD = re.compile(rf"[{BLANKS}]*[:：]?[*_]{{0,3}}[{BLANKS}]*[:：]?[{BLANKS}]*#*[{BLANKS}]*")
 _ITEM_SIGN = re.compile(r"(?:[-*+•‣–]|[0-9]{1,3}[.)])[ \t]+")
 _UNFINISHED_SIGN = re.compile(r"(?:[-*+•‣–]|[0-9]{1,3}[.)]?)[ \t]*\Z")
+_UNDERLINE = re.compile(r"(?:=+|-{2,})[ \t]*")
 _URL = re.compile(r"https?://|\bwww\.", re.IGNORECASE)
 _URL_START = re.compile(r"<?(?:https?://|www\.)", re.IGNORECASE)
 _LINK = re.compile(r"!?\[[^\[\]\n]*\](?:\(|\[)")
@@ -41,6 +42,12 @@ def find_tail(text: str, *, is_final: bool, titles: Titles) -> int | None:
         return 0 if is_heading is False else _wait(text, is_final=is_final)
     if not line_break:
         return _wait(text, is_final=is_final)
+    underline = _UNDERLINE.match(behind)
+    if underline:
+        if underline.end() == len(behind):
+            return _wait(text, is_final=is_final)
+        if behind[underline.end()] == "\n":
+            behind = behind[underline.end() :]
     first = behind.lstrip(BLANKS + "\n")
     if not first:
         return _wait(text, is_final=is_final)

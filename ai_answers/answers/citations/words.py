@@ -22,7 +22,8 @@ SOURCE_WORDS = _fold(
     źródło źródła zdroj zdroje forrás források kaynak kaynaklar sursă surse
     источник источники джерело джерела πηγή πηγές מקור מקורות
     المصدر المصادر مصدر مصادر المرجع المراجع مرجع مراجع
-    来源 來源 资料 資料 文献 文獻 出处 出處 引用 参考 參考 参考文献 出典 参照 情報源 ソース 출처 참고
+    来源 來源 资料 資料 文献 文獻 出处 出處 引用 参考 參考
+    参考文献 出典 参照 情報源 ソース 출처 참고
     """
 )
 """May stand before the number in a bracket: ``[Source 2]``, ``(ID: 2)``."""
@@ -40,7 +41,7 @@ TAIL_WORDS = _fold(
     einzelnachweise|referenzen|literatur|literaturverzeichnis|fußnoten|verweise
     référence|références|bibliographie|notes et références|sources citées|sources utilisées
     fuente|fuentes|referencia|referencias|bibliografía|citas|fuentes consultadas
-    fonte|fonti|riferimenti|bibliografia|citazioni|note|fonti citate
+    fonte|fonti|riferimenti|bibliografia|citazioni|fonti citate
     bron|bronnen|bronvermelding|referenties|verwijzingen|bronnenlijst|literatuur
     fontes|referência|referências|citações|referências bibliográficas
     källa|källor|källförteckning|referenser|kilde|kilder|referanser|referencer|kildeliste

@@ -35,21 +35,22 @@ class Writer:
         self._run: set[int] = set()
         self._texts: list[str] = []
         self._events: list[TextDelta | SourceCited] = []
-        self._is_open_bracket = False
+        self.is_open_bracket = False
+        """Whether what was shown ends in ``[`` or ``[12``."""
 
     def text(self, text: str, *, last: str = "text") -> None:
         """Let text through in which a marker could stand."""
         if not text:
             return
         shown = text
-        if self._is_open_bracket or "[" in text:
+        if self.is_open_bracket or "[" in text:
             shown = self._escape(text)
         self._put(shown, text, last)
 
     def raw(self, text: str, *, last: str = "text") -> None:
         """Let code, math or an address through, unchanged."""
         if text:
-            self._is_open_bracket = False
+            self.is_open_bracket = False
             self._put(text, text, last)
 
     def cite(self, numbers: Sequence[int]) -> None:
@@ -98,11 +99,11 @@ class Writer:
     def _escape(self, text: str) -> str:
         """Escape what reads as a citation, also where its pieces come one by one."""
         shown = _LITERAL.sub(r"\\[\1\\]", text)
-        if self._is_open_bracket:
+        if self.is_open_bracket:
             closed = _CLOSED.match(text)
             if closed:
                 shown = shown[: closed.end() - 1] + "\\" + shown[closed.end() - 1 :]
-            self._is_open_bracket = text.isdigit()
+            self.is_open_bracket = text.isdigit()
         if not text.isdigit():
-            self._is_open_bracket = _OPEN_END.search(text[-40:]) is not None
+            self.is_open_bracket = _OPEN_END.search(text[-40:]) is not None
         return shown
