@@ -1,7 +1,6 @@
 """What happens inside one run, as frozen values in order. No Django, no I/O.
 
-agent     → RoundStarted, ToolStarted, ToolFinished, TextDelta, ModelRefused
-sourcing  → SourcesFound
+agent     → RoundStarted, ToolStarted, ToolFinished, TextDelta
 citations → TextDelta (``[n]`` final), CitationFound
 rendering → PartChanged
 """
@@ -10,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .values import Source, Usage
+from .values import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +43,6 @@ class ToolFinished:
     """A tool call ended and its signal was sent; sources may have been added."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourcesFound:
-    """All sources of the turn so far, in order of number."""
-
-    sources: tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +92,6 @@ Event = (
     | RoundFinished
     | ToolStarted
     | ToolFinished
-    | SourcesFound
     | TextDelta
     | SourceCited
     | CitationFound

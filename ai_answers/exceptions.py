@@ -6,18 +6,20 @@ AnswersError
 │   └── BodyTooLarge          413
 ├── NotPermitted              403: the asker may not use this agent
 ├── NotFound                  404: unknown, expired or someone else's; never says which
-├── AgentNotUsable            409: unknown, disabled, or without a search tool and index
+├── AgentNotUsable            409: switched off, or without a search tool and index
 ├── TurnInProgress            409: the conversation's last turn is still being answered
 ├── BudgetExhausted           429: a daily budget is spent
+│   └── BudgetBusy            429: what is left of it is reserved; free again in seconds
 ├── RetrievalError            an index cannot do what was asked of it
 │   └── EmbeddingFailed       the embedding service failed or changed its dimension
 ├── RunFailed                 a run ended without an answer; carries a public code
 │   ├── ModelFailed           the chat model refused, failed or sent nonsense
-│   ├── ModelTimeout          no content in time, or the run's own time is up
-│   └── RunStopped            the visitor asked for the end
+│   └── ModelTimeout          no content in time, or the run's own time is up
 """
 
 from __future__ import annotations
+
+import traceback
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -31,6 +33,15 @@ class AnswersError(Exception):
     code = "error"
     status = 500
     retryable = False
+
+
+def trace(error: BaseException) -> str:
+    """Return type and traceback of ``error`` without messages, fit for any log.
+
+    Messages of exceptions quote what they choke on: a visitor's words, a provider's answer, a key.
+    """
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    return f"{type(error).__module__}.{type(error).__qualname__}\n{frames}".rstrip()
 
 
 class ConfigurationError(AnswersError, ImproperlyConfigured):
@@ -80,6 +91,10 @@ class BudgetExhausted(AnswersError):
         self.retry_after = retry_after
 
 
+class BudgetBusy(BudgetExhausted):
+    code = "busy"
+
+
 class RetrievalError(AnswersError):
     code = "search_failed"
     retryable = True
@@ -103,6 +118,3 @@ class ModelFailed(RunFailed):
 class ModelTimeout(RunFailed):
     code = "model_timeout"
 
-
-class RunStopped(RunFailed):
-    code = "stopped"

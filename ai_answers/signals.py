@@ -9,6 +9,7 @@ Receivers are called with ``sender`` and the keyword arguments named below.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import threading
@@ -18,7 +19,9 @@ from typing import Any
 
 from django.dispatch import Signal
 
-from .bursts import site_burst
+from .bursts import ShuttingDown, contained, receiver_burst
+from .conf import app_settings
+from .exceptions import trace
 
 logger = logging.getLogger(__name__)
 
@@ -72,17 +75,17 @@ class PrioritySignal:
         return responses
 
     async def asend(self, sender: Any, **named: Any) -> list[tuple[Receiver, Any]]:
-        """Call every receiver in order, sync ones as bursts unless marked ``light``."""
+        """Call every receiver in order, sync ones as bursts unless marked ``light``.
+
+        Each has ``TOOL_SECONDS``; after that it counts as one that raised ``TimeoutError``.
+        """
         responses = []
         for receiver in self._live():
             try:
-                if inspect.iscoroutinefunction(receiver):
-                    response = await receiver(sender=sender, **named)
-                elif getattr(receiver, "light", False):
-                    response = receiver(sender=sender, **named)
-                else:
-                    response = await site_burst(receiver, sender=sender, **named)
+                response = await _call_in_time(receiver, {"sender": sender, **named})
                 responses.append((receiver, response))
+            except ShuttingDown:
+                raise
             except Exception as error:
                 responses.append((receiver, self._failed(receiver, error)))
         return responses
@@ -93,8 +96,32 @@ class PrioritySignal:
     def _failed(self, receiver: Receiver, error: Exception) -> Exception:
         if not self.robust:
             raise error
-        logger.error("Receiver %r of a signal failed.", receiver, exc_info=error)
+        logger.error("Receiver %s of a signal failed: %s", _name(receiver), trace(error))
+        logger.debug("Receiver %s of a signal failed.", _name(receiver), exc_info=error)
         return error
+
+
+async def _call_in_time(receiver: Receiver, named: dict[str, Any]) -> Any:
+    try:
+        async with asyncio.timeout(app_settings().TOOL_SECONDS) as limit:
+            if inspect.iscoroutinefunction(receiver):
+                return await contained(receiver(**named))
+            if getattr(receiver, "light", False):
+                return await contained(_call_at_once(receiver, named))
+            return await receiver_burst(receiver, **named)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(f"Receiver {_name(receiver)} took longer than TOOL_SECONDS.") from None
+
+
+async def _call_at_once(receiver: Receiver, named: dict[str, Any]) -> Any:
+    return receiver(**named)
+
+
+def _name(receiver: Receiver) -> str:
+    # Not its repr: that of a bound method shows its object, whatever that holds.
+    return f"{receiver.__module__}.{getattr(receiver, '__qualname__', type(receiver).__name__)}"
 
 
 def light(receiver: Receiver) -> Receiver:

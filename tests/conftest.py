@@ -11,6 +11,13 @@ import os
 import shutil
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a change is judged by what it changed;
+# HYPOTHESIS_PROFILE=explore looks for new ones.
+settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile("explore", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 MUST_RUN = ("browser", "servers")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -73,6 +73,6 @@ AI_ANSWERS = {
         "default": {"BACKEND": "ai_answers.chat_models.extractive.ExtractiveChatModel"},
         "scripted": {"BACKEND": "ai_answers.chat_models.scripted.ScriptedChatModel"},
     },
-    "THROTTLE": {"burst": None, "sustained": None},
+    "THROTTLE": {"burst": None, "sustained": None, "feedback": None},
     "USER_ACCESS_TAGS": "tests.site.ai_answers.access_tags",
 }

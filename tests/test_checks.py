@@ -10,12 +10,13 @@ import pytest
 from django.conf import settings
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.core import checks
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
+from django.db.models.functions import Upper
 from django.test import override_settings
 
 from ai_answers.indexing import index_source
 from ai_answers.models import Agent, AgentTool, IndexedDocument
-from ai_answers.sources import get_source
+from ai_answers.sources import PublicSource, get_source, register_source, unregister
 from tests.site.models import Article
 
 EXTRACTIVE = "ai_answers.chat_models.extractive.ExtractiveChatModel"
@@ -90,7 +91,11 @@ def test_the_setting_must_be_a_dict():
         ({"RUNNER": "ai_answers.runs.runner.NoRunner"}, "NoRunner"),
         ({"RUNNER": None}, "None"),
         ({"SCOPE": "tests.site.nowhere.scope"}, "tests.site.nowhere"),
-        ({"MASK": 3}, "not callable"),
+        ({"MASK": 3}, "'MASK'] is 3: it is not callable"),
+        ({"USER_ACCESS_TAGS": "tests.site.ai_answers.no_such_name"}, "no_such_name"),
+        ({"USER_ACCESS_TAGS": "tests"}, "'tests': it is not a dotted path"),
+        ({"SCOPE": "tests.settings.LANGUAGES"}, "LANGUAGES': it is not callable"),
+        ({"MASK": "tests.site.ai_answers"}, "ai_answers': it is not callable"),
         (
             {"INDEXES": {"default": {"BACKEND": DATABASE_INDEX, "EMBEDDING": "gone"}}},
             "EMBEDDING 'gone'",
@@ -147,7 +152,8 @@ def test_a_vendors_package_is_not_imported_to_check_its_name(path):
         ({"THROTTLE": {"burst": "ten/min"}}, "'10/min', or None, not 'ten/min'"),
         ({"THROTTLE": {"burst": "10/"}}, "not '10/'"),
         ({"BUDGETS": {"site": {"tokens": "5"}}}, "not '5'"),
-        ({"BUDGETS": {"site": 5}}, "a dict, not 5"),
+        ({"BUDGETS": {"site": 5}}, "a dict, or None, not 5"),
+        ({"BUDGETS": None}, "a dict, not None"),
         (
             {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "CHUNK_TOKENS": 0}}},
             "above 0, not 0",
@@ -173,6 +179,7 @@ def test_a_value_of_the_wrong_type_or_size_is_an_error(values, named):
         {"ABANDON_SECONDS": None, "RETENTION_DAYS": None, "TRUSTED_PROXIES": 2},
         {"THROTTLE": {"burst": None, "sustained": "5/day"}, "LINK_HOSTS": ["example.com"]},
         {"BUDGETS": {"site": {"questions": None, "tokens": 0}}, "RUN_SECONDS": 0.5},
+        {"BUDGETS": {"site": None, "agent": {}, "visitor": None}},
         {"SCOPE": len, "MASK": "builtins.str", "RUNNER": "collections.OrderedDict"},
         {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "SOURCES": ["site.article"]}}},
     ],
@@ -180,6 +187,94 @@ def test_a_value_of_the_wrong_type_or_size_is_an_error(values, named):
 def test_other_right_values_are_silent(values):
     with answers(**values):
         assert ours() == []
+
+
+class Written(PublicSource):
+    """A source whose fields a test sets."""
+
+    model, name = Article, "site.written"
+
+    def __init__(self, fields):
+        self.fields = fields
+
+
+class WithContent(Written):
+    def get_content(self, obj, language):
+        return obj.body
+
+
+class WithDocuments(Written):
+    def documents(self, obj):
+        return iter(())
+
+
+class Annotated(Written):
+    def get_queryset(self):
+        return Article.objects.annotate(shout=Upper("title")).extra(select={"one": "1"})
+
+
+class Unready(Written):
+    def get_queryset(self):
+        raise OperationalError("no such table: site_article")
+
+
+class NoModel(Written):
+    model = None
+
+
+@pytest.fixture
+def registered_as(request):
+    def register(source):
+        register_source(source)
+        request.addfinalizer(lambda: unregister(source))
+
+    return register
+
+
+@pytest.mark.parametrize(
+    "source, named",
+    [
+        (Written([]), "'site.written': its fields are empty"),
+        (Written(None), "its fields are empty"),
+        (NoModel([]), "its fields are empty"),
+        (Written(["title", "boddy"]), "its fields name 'boddy', which Article does not have."),
+        (WithContent(["boddy"]), "'boddy'"),
+        (Written(["mro"]), "'mro'"),
+        (Written("title"), "a list of names, not 'title'"),
+        (Written("__all__"), "a list of names, not '__all__'"),
+        (Written([Article]), "a list of names, not"),
+        (Written(5), "a list of names, not 5"),
+        (Annotated(["shout", "whisper"]), "'whisper'"),
+    ],
+)
+def test_a_source_that_makes_no_text_is_an_error(registered_as, source, named):
+    registered_as(source)
+    (message,) = [m for m in ours() if m.id == "ai_answers.E015"]
+    assert named in message.msg
+    assert message.level == checks.ERROR and message.obj is source and message.hint
+
+
+def test_a_misspelt_field_gets_the_closest_right_one(registered_as):
+    registered_as(Written(["boddy"]))
+    assert [m.hint for m in ours()] == ["Did you mean 'body'?"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        Written(["title", "body_de", "get_absolute_url", "pk"]),
+        Written(("title",)),
+        WithContent([]),
+        WithDocuments([]),
+        Annotated(["shout", "one", "title"]),
+        Unready(["set_elsewhere"]),
+        NoModel(["anything"]),
+    ],
+)
+def test_fields_properties_methods_and_annotations_are_right(registered_as, source):
+    """A check that may be wrong about a site's code keeps silent."""
+    registered_as(source)
+    assert ours() == []
 
 
 @pytest.mark.urls("tests.site.urls")

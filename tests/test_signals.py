@@ -1,5 +1,7 @@
 import asyncio
 import gc
+import threading
+import time
 
 import pytest
 
@@ -89,3 +91,53 @@ def test_a_bound_method_lives_as_long_as_its_object():
     del listener
     gc.collect()
     assert signal.send("x") == []
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_receiver_that_hangs_is_left_behind(kind, settings, caplog):
+    settings.AI_ANSWERS = {**settings.AI_ANSWERS, "TOOL_SECONDS": 0.2}
+    release, heard = threading.Event(), []
+
+    def wait(**kwargs):
+        release.wait(20)
+
+    async def wait_async(**kwargs):
+        await asyncio.sleep(20)
+
+    def after(**kwargs):
+        heard.append(1)
+
+    receiver = {"sync": wait, "async": wait_async}[kind]
+    strict, robust = PrioritySignal(), PrioritySignal(robust=True)
+    for signal in (strict, robust):
+        signal.connect(receiver, priority=1)
+        signal.connect(after)
+    begun = time.monotonic()
+    try:
+        with pytest.raises(TimeoutError, match="TOOL_SECONDS"):
+            asyncio.run(strict.asend("x"))
+        assert heard == []
+        asyncio.run(robust.asend("x"))
+    finally:
+        release.set()
+    assert heard == [1]
+    assert time.monotonic() - begun < 5
+    assert "failed" in caplog.text
+
+
+def test_a_failing_receiver_is_named_without_its_words(caplog):
+    words = "what the visitor asked"
+
+    class Listener:
+        def __repr__(self):
+            return words
+
+        def hear(self, **kwargs):
+            raise ValueError(words)
+
+    signal, listener = PrioritySignal(robust=True), Listener()
+    signal.connect(listener.hear)
+    asyncio.run(signal.asend("x"))
+    signal.send("x")
+    assert caplog.text.count("Listener.hear") >= 2
+    assert "ValueError" in caplog.text and words not in caplog.text

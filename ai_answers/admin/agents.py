@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.options import IS_POPUP_VAR
 from django.core.exceptions import ValidationError
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -40,12 +43,20 @@ class AgentForm(forms.ModelForm):
     """The aliases are read from the settings each time the form is made."""
 
     chat_model = forms.ChoiceField(
-        label=_("chat model"), help_text=_("The aliases of AI_ANSWERS['CHAT_MODELS'].")
+        label=_("Chat model"), help_text=_("The aliases of AI_ANSWERS['CHAT_MODELS'].")
     )
 
     class Meta:
         model = Agent
         fields = "__all__"  # noqa: DJ007 - the admin's fieldsets name them
+        labels = {
+            "max_references": _("Sources per search, at most"),
+            "max_history_turns": _("Earlier turns the model sees (0: all)"),
+        }
+        help_texts = {
+            "groups": _("Only for access by groups; without it the choice here changes nothing."),
+            "max_history_turns": "",
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -79,7 +90,7 @@ class AgentToolForm(forms.ModelForm):
 
     class Meta:
         model = AgentTool
-        fields = ("tool", "index", "amount", "min_score", "is_source", "order")
+        fields = ("tool", "index", "amount", "min_score", "order")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -167,6 +178,14 @@ class AgentAdmin(admin.ModelAdmin):
         # A new name must not move the address of an agent that pages already use.
         return {"slug": ("name",)} if obj is None else {}
 
+    def response_add(self, request, obj, post_url_continue=None):
+        if IS_POPUP_VAR not in request.POST:
+            if agent_problems(obj):
+                self.message_user(request, self.status(obj), messages.WARNING)
+            else:
+                self.message_user(request, _next_step(obj, request.user), messages.INFO)
+        return super().response_add(request, obj, post_url_continue)
+
     def get_queryset(self, request):
         return super().get_queryset(request).prefetch_related("tools")
 
@@ -202,3 +221,23 @@ class AgentAdmin(admin.ModelAdmin):
             if enabled
             else gettext("The chosen agents are switched off."),
         )
+
+
+def _next_step(agent: Agent, user: Any) -> str:
+    """Say who may ask the new agent, and what it takes before anyone can."""
+    who = {
+        Agent.Access.PUBLIC: _("Everyone may ask “%(agent)s”."),
+        Agent.Access.AUTHENTICATED: _(
+            "Signed-in users who have the permission “%(permission)s” may ask “%(agent)s”."
+        ),
+        Agent.Access.GROUPS: _(
+            "Members of the chosen groups who have the permission “%(permission)s” may ask "
+            "“%(agent)s”."
+        ),
+    }[agent.access]
+    said = who % {"agent": agent.name, "permission": "Can ask questions"}
+    step = gettext("Next, place it on a page with an answer block.")
+    if not user.has_perm("ai_answers.add_answerblock"):
+        return f"{said} {step}"
+    url = f"{reverse('admin:ai_answers_answerblock_add')}?agent={agent.pk}"
+    return format_html('{} <a href="{}">{}</a>', said, url, step)

@@ -3,7 +3,8 @@
 In: calls as the model wrote them. Out: ``ToolStarted`` and ``ToolFinished`` events, and one
 message a call. ``tool_pre_execute`` is sent in call order before any runs, ``tool_finished`` in
 call order after all have ended, so numbers never depend on which tool was faster. Whatever goes
-wrong becomes a short message to the model; text of exceptions never does.
+wrong becomes a short message to the model; text of exceptions never does. Messages are cleaned and
+cut to ``tool_message_bound()``.
 """
 
 from __future__ import annotations
@@ -19,21 +20,26 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
-from ..bursts import site_burst
+from ..bursts import ShuttingDown
 from ..conf import app_settings
 from ..events import Event, ToolFinished, ToolStarted
-from ..exceptions import AnswersError, RunFailed
+from ..exceptions import AnswersError, RunFailed, trace
 from ..signals import tool_finished, tool_pre_execute
 from .context import AgentRunContext
-from .rounds import RequestedCall
-from .text import text_of
+from .invoking import contained_tool, invoke, wrong_arguments
+from .limits import cut, tool_message_bound
+from .requested import MAX_ARGUMENT_CHARS, RequestedCall
+from .text import clean_text
 from .tools import ToolCall, ToolMessageText
 
 logger = logging.getLogger(__name__)
 
 UNKNOWN = "There is no tool of this name. Tools: {names}."
 NOT_JSON = "The arguments were not a JSON object. Call the tool again with valid JSON."
-WRONG_ARGUMENTS = "These arguments are missing or wrong: {names}. Call the tool again."
+TOO_LONG = (
+    f"The arguments were longer than {MAX_ARGUMENT_CHARS} characters. Call the tool again with a "
+    "short JSON object."
+)
 TOO_MANY = "Not carried out: too many tool calls at once. Ask again with fewer."
 TOO_SLOW = "The tool took too long. Go on without it."
 FAILED = "The tool failed. Go on without it."
@@ -57,7 +63,7 @@ class Toolbox:
 
     def __init__(self, context: AgentRunContext, tools: Sequence[BaseTool]) -> None:
         self.context = context
-        self.tools = {tool.name: tool for tool in tools}
+        self.tools = {tool.name: contained_tool(tool) for tool in tools}
         self.used: set[str] = set()
         """Names of tools that were carried out."""
         self.messages: list[ToolMessage] = []
@@ -102,7 +108,7 @@ class Toolbox:
         elif requested.name not in self.tools:
             work.message = UNKNOWN.format(names=", ".join(self.tools) or "none")
         elif arguments is None:
-            work.message = NOT_JSON
+            work.message = TOO_LONG if requested.is_too_long else NOT_JSON
         else:
             work.tool = self.tools[requested.name]
         return work
@@ -122,8 +128,15 @@ class Toolbox:
             await tool_pre_execute.asend(
                 self.context.agent, run_id=self.context.run_id, call=work.call
             )
-        except Exception:
-            logger.exception("A receiver of tool_pre_execute failed; the tool is not run.")
+        except ShuttingDown:
+            raise
+        except Exception as error:
+            logger.error(
+                "A receiver of tool_pre_execute failed, tool %r is not run: %s",
+                work.call.name,
+                trace(error),
+            )
+            logger.debug("A receiver of tool_pre_execute failed.", exc_info=True)
             work.message = FAILED
 
     async def _carry_out(self, works: Sequence[_Work]) -> None:
@@ -134,30 +147,36 @@ class Toolbox:
         finally:
             for task in tasks:
                 task.cancel()  # no effect on those that ended
-        for task in tasks:
-            task.result()
+        # All are asked, so that none ends as an error nobody has heard of.
+        for error in [task.exception() for task in tasks]:
+            if error is not None:
+                raise error
 
     async def _execute(self, work: _Work) -> None:
         """Run one tool in time and fill in its message and structured output."""
         self.used.add(work.call.name)
         try:
             async with asyncio.timeout(app_settings().TOOL_SECONDS):
-                work.message, work.output = await _invoke(work.tool, work.call)
+                work.message, work.output = await invoke(work.tool, work.call)
         except TimeoutError:
             # A sync tool's thread cannot be stopped; what it still finds is thrown away.
             logger.warning("Tool %r took too long.", work.call.name)
             work.message = TOO_SLOW
         except ValidationError as error:
-            work.message = _wrong_arguments(work.tool, error)
-        except Exception:
-            logger.exception("Tool %r failed.", work.call.name)
+            work.message = wrong_arguments(work.tool, error)
+        except ShuttingDown:
+            raise
+        except Exception as error:
+            logger.error("Tool %r failed: %s", work.call.name, trace(error))
+            logger.debug("Tool %r failed.", work.call.name, exc_info=True)
             work.message = FAILED
         else:
             if work.tool.return_direct and not self.direct:
-                self.direct = work.message
+                # Whoever reads the answer gets all of it, up to ``MAX_ANSWER_CHARS``.
+                self.direct = clean_text(work.message[: app_settings().MAX_ANSWER_CHARS + 1])
 
     async def _conclude(self, work: _Work) -> None:
-        text = ToolMessageText(work.message)
+        text = ToolMessageText(self._readable(work.message))
         try:
             await tool_finished.asend(
                 self.context.agent,
@@ -166,42 +185,17 @@ class Toolbox:
                 output=work.output,
                 message=text,
             )
-        except AnswersError:
+        except (AnswersError, ShuttingDown):
             raise
         except Exception as error:
-            raise RunFailed("A receiver of tool_finished failed.") from error
-        work.message = self._answers[work.key] = text.text
+            logger.error("A receiver of tool_finished failed: %s", trace(error))
+            logger.debug("A receiver of tool_finished failed.", exc_info=True)
+            raise RunFailed("A receiver of tool_finished failed.") from None
+        work.message = self._answers[work.key] = self._readable(text.text)
 
-
-async def _invoke(tool: BaseTool, call: ToolCall) -> tuple[str, Any]:
-    """Run ``tool``; return its message and its structured output, if it has one.
-
-    The structured output is the artifact of a tool that declares one, else whatever it returned
-    that is not text.
-    """
-    arguments = dict(call.arguments)
-    has_artifact = tool.response_format == "content_and_artifact"
-    given: Any = arguments
-    if has_artifact:
-        given = {"type": "tool_call", "id": call.id, "name": tool.name, "args": arguments}
-    if _is_async(tool):
-        result = await tool.ainvoke(given)
-    else:
-        result = await site_burst(tool.invoke, given)
-    if isinstance(result, ToolMessage):
-        return text_of(result.content), result.artifact
-    if isinstance(result, str):
-        return result, None
-    return json.dumps(result, ensure_ascii=False, default=str), result
-
-
-def _is_async(tool: BaseTool) -> bool:
-    if hasattr(tool, "coroutine"):
-        return tool.coroutine is not None
-    return type(tool)._arun is not BaseTool._arun
-
-
-def _wrong_arguments(tool: BaseTool, error: ValidationError) -> str:
-    wrong = {str(problem["loc"][0]) for problem in error.errors() if problem["loc"]}
-    names = sorted(wrong & set(tool.args)) or ["one of them"]
-    return WRONG_ARGUMENTS.format(names=", ".join(names))
+    def _readable(self, text: str) -> str:
+        """Return ``text`` as a model may get it: clean, and not too long."""
+        tokens = tool_message_bound()
+        # Cut first: cleaning megabytes would hold up the loop.
+        text = cut(text, tokens=tokens, boundary=self.context.boundary)
+        return clean_text(text)

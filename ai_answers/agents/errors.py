@@ -49,7 +49,7 @@ def failed(code: str, message: str) -> ModelFailed:
     return error
 
 
-def model_error(error: Exception) -> RunFailed:
+def model_error(error: BaseException) -> RunFailed:
     """Return the error to raise instead of ``error``, which a chat model raised."""
     if isinstance(error, RunFailed):
         return error
@@ -63,7 +63,7 @@ def model_error(error: Exception) -> RunFailed:
     return failed(_code(error, status, names), said)
 
 
-def _code(error: Exception, status: int | None, names: list[str]) -> str:
+def _code(error: BaseException, status: int | None, names: list[str]) -> str:
     signs = f"{_vendor_code(error)} {error}".lower()
     if "ContextOverflowError" in names or (
         status in (None, 400, 413, 422) and any(sign in signs for sign in _OVERFLOW_SIGNS)

@@ -1,7 +1,8 @@
 """Run an agent: forced first search, then model calls and tools until there is an answer.
 
 In: a run's context, history and question. Out: events in order: rounds, tools, text. Holds back
-nothing. Ends after ``MAX_ROUNDS``, the last of them without tools. The wall time of the whole run
+nothing. Ends after ``MAX_ROUNDS``, the last of them without tools. No prompt is longer than
+``prompt_bound()``. The wall time of the whole run
 (``RUN_SECONDS``) and its answer's length are the caller's to watch. Test it with
 ``ScriptedChatModel`` and ``running(context)``.
 """
@@ -16,17 +17,20 @@ from typing import Any
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
+from ..bursts import ShuttingDown
 from ..chat_models import aget_chat_model
 from ..conf import app_settings
 from ..events import Event, RoundFinished, RoundStarted, TextDelta
-from ..exceptions import AnswersError, RunFailed
+from ..exceptions import AnswersError, RunFailed, trace
 from ..signals import agent_finished, agent_started, pre_system_prompt
 from ..tools import get_tool, is_required
 from ..values import Outcome
 from .calls import Toolbox
 from .context import AgentRunContext, current
+from .limits import fit, output_bound, prompt_bound, schema_tokens
 from .prompts import SystemPrompt
-from .rounds import ModelRound, RequestedCall
+from .requested import RequestedCall
+from .rounds import ModelRound
 from .search import SEARCH_TOOL_NAME, make_search_tool, resolve_search
 
 logger = logging.getLogger(__name__)
@@ -50,11 +54,11 @@ async def run_agent(
     """
     if current.get() is not context:
         raise RuntimeError("run_agent() must be read inside `with running(context):`.")
-    run = _Run(context, [*history, HumanMessage(question)])
+    run = _Run(context, history, question)
     outcome: Outcome = "stopped"
     await agent_started.asend(context.agent, run_id=context.run_id, asker=context.asker)
     try:
-        async with aclosing(run.events(question, force_search=force_search)) as events:
+        async with aclosing(run.events(force_search=force_search)) as events:
             async for event in events:
                 yield event
         outcome = "answered" if run.has_text else "no_answer"
@@ -84,28 +88,36 @@ def agent_tools(context: AgentRunContext) -> list[BaseTool]:
 class _Run:
     """The state of one run's rounds."""
 
-    def __init__(self, context: AgentRunContext, messages: list[BaseMessage]) -> None:
+    def __init__(
+        self, context: AgentRunContext, history: Sequence[BaseMessage], question: str
+    ) -> None:
         self.context = context
-        self.messages = messages
+        self.question = question
+        self.history = history
+        self.messages: list[BaseMessage] = [HumanMessage(question)]
+        """The question and what followed."""
         self.toolbox = Toolbox(context, agent_tools(context))
         self.has_text = False
         self._last_text = ""
         self._reminded = False
 
-    async def events(self, question: str, *, force_search: bool) -> AsyncIterator[Event]:
+    async def events(self, *, force_search: bool) -> AsyncIterator[Event]:
         if force_search and SEARCH_TOOL_NAME in self.toolbox.tools:
             forced = RequestedCall(
-                id="forced_search", name=SEARCH_TOOL_NAME, arguments={"query": question}
+                id="forced_search", name=SEARCH_TOOL_NAME, arguments={"query": self.question}
             )
             async with aclosing(self.toolbox.run([forced])) as events:
                 async for event in events:
                     yield event
         model, with_tools = await self._models()
+        schemas = 0 if with_tools is model else schema_tokens(self.toolbox.tools.values())
+        most_tokens = prompt_bound() + output_bound(self.context.agent)
         rounds = max(app_settings().MAX_ROUNDS, 1)
         for number in range(1, rounds + 1):
             last = number == rounds or self.toolbox.only_repeats
-            step = ModelRound(number=number)
-            async with aclosing(self._round(step, model if last else with_tools)) as events:
+            step = ModelRound(number=number, most_tokens=most_tokens)
+            chosen, fixed = (model, 0) if last else (with_tools, schemas)
+            async with aclosing(self._round(step, chosen, fixed_tokens=fixed)) as events:
                 async for event in events:
                     yield event
             if last or not (step.calls or self._remind(step)):
@@ -134,10 +146,18 @@ class _Run:
             logger.warning("Chat model %r takes no tools.", agent.chat_model)
             return model, model
 
-    async def _round(self, step: ModelRound, model: Any) -> AsyncIterator[Event]:
+    async def _round(
+        self, step: ModelRound, model: Any, *, fixed_tokens: int
+    ) -> AsyncIterator[Event]:
         yield RoundStarted(number=step.number)
         prompt = await self._system_prompt(step.number)
-        messages = [SystemMessage(prompt), *self.messages] if prompt else self.messages
+        messages = fit(
+            system=[SystemMessage(prompt)] if prompt else [],
+            history=self.history,
+            turn=self.messages,
+            fixed_tokens=fixed_tokens,
+            boundary=self.context.boundary,
+        )
         separator = self._separator()
         try:
             async with aclosing(step.text(model, messages)) as pieces:
@@ -162,10 +182,12 @@ class _Run:
             await pre_system_prompt.asend(
                 self.context.agent, run_id=self.context.run_id, round=number, prompt=prompt
             )
-        except AnswersError:
+        except (AnswersError, ShuttingDown):
             raise
         except Exception as error:
-            raise RunFailed("A receiver of pre_system_prompt failed.") from error
+            logger.error("A receiver of pre_system_prompt failed: %s", trace(error))
+            logger.debug("A receiver of pre_system_prompt failed.", exc_info=True)
+            raise RunFailed("A receiver of pre_system_prompt failed.") from None
         return prompt.text
 
     def _remind(self, step: ModelRound) -> bool:

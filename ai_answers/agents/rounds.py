@@ -8,49 +8,41 @@ soon as the round ends, in whatever way. Test it with ``ScriptedChatModel``.
 from __future__ import annotations
 
 import asyncio
-import json
-import re
+import logging
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
+from ..bursts import ShuttingDown
 from ..conf import app_settings
 from ..exceptions import ModelFailed, ModelTimeout
-from ..tokens import count_tokens
+from ..tokens import CHARS_PER_TOKEN, count_tokens
 from ..values import Usage
 from .errors import failed, model_error
+from .limits import message_tokens
+from .requested import CallCollector, RequestedCall, call_chunks
 from .text import CleanText, text_of
 
-MAX_ARGUMENT_CHARS = 16_000
-"""Longer arguments of one tool call are not even parsed."""
+logger = logging.getLogger(__name__)
 
 # Vendors' names for why a stream ended.
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
-_NOT_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestedCall:
-    """A tool call as the model wrote it."""
-
-    id: str
-    name: str
-    arguments: dict[str, Any] | None
-    """``None``: not a JSON object."""
 
 
 class ModelRound:
     """One model call. Read ``text()`` to its end, then the attributes."""
 
-    def __init__(self, *, number: int) -> None:
+    def __init__(self, *, number: int, most_tokens: int) -> None:
+        """``most_tokens``: what a provider may report for one side; more than that is a lie."""
         self.number = number
         self.calls: list[RequestedCall] = []
         self.usage = Usage()
         self.finish_reason = ""
+        self._most_tokens = most_tokens
         self._chunks: list[BaseMessage] = []
         self._text: list[str] = []
+        self._collector = CallCollector(number=number)
         self._rejected = False
 
     async def text(self, model: Any, messages: Sequence[BaseMessage]) -> AsyncIterator[str]:
@@ -61,7 +53,7 @@ class ModelRound:
         clean = CleanText()
         try:
             async for chunk in _in_time(model.astream(list(messages))):
-                self._chunks.append(chunk)
+                self._keep(chunk)
                 raw = text_of(chunk.content)
                 if raw and (piece := clean.feed(raw)):
                     self._text.append(piece)
@@ -75,12 +67,12 @@ class ModelRound:
         finally:
             self._settle(messages)
         self._check_end()
-        self.calls = _requested_calls(self._chunks, number=self.number)
+        self.calls = self._collector.calls()
 
     def message(self, *, with_calls: bool = True) -> AIMessage:
         """Return what the model said as it goes into its own history.
 
-        Broken calls and impossible names are mended: providers refuse a history that has them.
+        Broken calls go without arguments: providers refuse a history that has them.
         """
         whole = _merge(self._chunks)
         content = whole.content if isinstance(whole.content, list) else "".join(self._text)
@@ -88,7 +80,7 @@ class ModelRound:
         calls = [
             {
                 "id": call.id,
-                "name": _NOT_A_NAME.sub("_", call.name)[:64] or "unknown",
+                "name": call.name,
                 "args": call.arguments or {},
                 "type": "tool_call",
             }
@@ -101,21 +93,29 @@ class ModelRound:
             tool_calls=calls if with_calls else [],
         )
 
+    def _keep(self, chunk: BaseMessage) -> None:
+        rest = self._collector.take(chunk)
+        last = self._chunks[-1].response_metadata if self._chunks else None
+        says = rest.content or rest.additional_kwargs or getattr(rest, "usage_metadata", None)
+        # What held pieces of calls alone says nothing any more; there may be thousands.
+        if says or rest.response_metadata != last:
+            self._chunks.append(rest)
+
     def _settle(self, messages: Sequence[BaseMessage]) -> None:
         if self._rejected:
             return  # nothing was read or written
         reported = [u for c in self._chunks if (u := getattr(c, "usage_metadata", None))]
         if reported:
-            self.usage = Usage(
-                input_tokens=sum(u.get("input_tokens") or 0 for u in reported),
-                output_tokens=sum(u.get("output_tokens") or 0 for u in reported),
-            )
+            read = sum(u.get("input_tokens") or 0 for u in reported)
+            written = sum(u.get("output_tokens") or 0 for u in reported)
         else:
-            arguments = (c.get("args") or "" for chunk in self._chunks for c in _call_chunks(chunk))
-            self.usage = Usage(
-                input_tokens=sum(count_tokens(text_of(m.content)) for m in messages),
-                output_tokens=count_tokens("".join(self._text)) + count_tokens("".join(arguments)),
-            )
+            read = sum(map(message_tokens, messages))
+            written = count_tokens("".join(self._text))
+            written += -(-self._collector.length // CHARS_PER_TOKEN)
+        self.usage = Usage(
+            input_tokens=min(max(read, 0), self._most_tokens),
+            output_tokens=min(max(written, 0), self._most_tokens),
+        )
         for chunk in self._chunks:
             for name in _REASONS:
                 if reason := chunk.response_metadata.get(name):
@@ -152,10 +152,12 @@ async def _in_time(stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
                 return
             except TimeoutError as error:
                 if timer.expired():
-                    raise ModelTimeout(f"The chat model took too long {what}.") from error
-                raise model_error(error) from error
-            except Exception as error:
-                raise model_error(error) from error
+                    raise ModelTimeout(f"The chat model took too long {what}.") from None
+                raise _told_apart(error) from None
+            except ShuttingDown:
+                raise
+            except (Exception, SystemExit, KeyboardInterrupt) as error:
+                raise _told_apart(error) from None
             if _is_progress(chunk):
                 left, what = settings.IDLE_CONTENT_SECONDS, "between two pieces of content"
             else:
@@ -168,17 +170,19 @@ async def _in_time(stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
             await close()
 
 
+def _told_apart(error: BaseException) -> Exception:
+    """Return our error for ``error``, which is not chained: it may quote the question or a key."""
+    logger.debug("The chat model failed.", exc_info=error)
+    return model_error(error)
+
+
 def _is_progress(chunk: BaseMessage) -> bool:
     """Whether the chunk holds text, reasoning or a piece of a tool call."""
     return (
         bool(chunk.content)
-        or bool(_call_chunks(chunk))
+        or bool(call_chunks(chunk))
         or bool(chunk.additional_kwargs.get("reasoning_content"))
     )
-
-
-def _call_chunks(chunk: BaseMessage) -> list[dict[str, Any]]:
-    return getattr(chunk, "tool_call_chunks", None) or []
 
 
 def _merge(chunks: list[BaseMessage]) -> BaseMessage:
@@ -186,42 +190,3 @@ def _merge(chunks: list[BaseMessage]) -> BaseMessage:
         return AIMessage(content="")
     first, *rest = chunks
     return first.__add__(rest) if rest and isinstance(first, AIMessageChunk) else first
-
-
-def _requested_calls(chunks: list[BaseMessage], *, number: int) -> list[RequestedCall]:
-    if not any(_call_chunks(c) or getattr(c, "tool_calls", None) or _broken(c) for c in chunks):
-        return []
-    whole = _merge(chunks)
-    written = _call_chunks(whole)
-    if written:
-        found = [(c.get("id"), c.get("name"), _parse(c.get("args"))) for c in written]
-    else:  # a model that does not stream gives finished calls
-        found = [(c["id"], c["name"], c["args"]) for c in whole.tool_calls]
-        found += [(c.get("id"), c.get("name"), None) for c in _broken(whole)]
-    calls: list[RequestedCall] = []
-    taken: set[str] = set()
-    for place, (given, name, arguments) in enumerate(found):
-        # Ids come from outside: missing, empty or twice the same, they would mix up results.
-        key = given if given and given not in taken else f"call_{number}_{place}"
-        taken.add(key)
-        calls.append(RequestedCall(id=key, name=name or "", arguments=arguments))
-    return calls
-
-
-def _broken(message: BaseMessage) -> list[dict[str, Any]]:
-    return getattr(message, "invalid_tool_calls", None) or []
-
-
-def _parse(written: str | None) -> dict[str, Any] | None:
-    """Read the JSON of a call; nothing at all means no arguments."""
-    if not written or not written.strip():
-        return {}
-    if len(written) > MAX_ARGUMENT_CHARS:
-        return None
-    try:
-        parsed = json.loads(written)
-    except (ValueError, RecursionError):
-        return None
-    if parsed is None:
-        return {}
-    return parsed if isinstance(parsed, dict) else None

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .. import retrieval
-from ..bursts import site_burst
+from ..bursts import ShuttingDown, search_burst
 from ..conf import app_settings
+from ..exceptions import trace
 from ..models import Agent, AgentTool
 from ..values import Hit
 from .context import AgentRunContext
@@ -66,8 +67,8 @@ def resolve_search(agent: Agent) -> AgentTool | None:
     """Return the agent's search tool with its forced index, else ``None``; never raises (S18)."""
     try:
         tools = list(agent.tools.all())
-    except Exception:
-        logger.exception("The tools of agent %s could not be read.", agent.pk)
+    except Exception as error:
+        logger.error("The tools of agent %s could not be read: %s", agent.pk, trace(error))
         return None
     return next((t for t in tools if t.tool == SEARCH_TOOL_NAME and t.index.strip()), None)
 
@@ -84,7 +85,7 @@ def make_search_tool(agent_tool: AgentTool, context: AgentRunContext) -> BaseToo
             return NO_QUERY, None
         query = query.strip()[: app_settings().MAX_QUESTION_CHARS]
         try:
-            hits = await site_burst(
+            hits = await search_burst(
                 retrieval.search,
                 agent_tool.index,
                 query,
@@ -92,9 +93,12 @@ def make_search_tool(agent_tool: AgentTool, context: AgentRunContext) -> BaseToo
                 amount=amount,
                 min_score=agent_tool.min_score,
             )
-        except Exception:
+        except ShuttingDown:
+            raise
+        except Exception as error:
             # Whatever it was, the model can still say that it could not look (T4).
-            logger.exception("Searching index %r failed.", agent_tool.index)
+            logger.error("Searching index %r failed: %s", agent_tool.index, trace(error))
+            logger.debug("Searching index %r failed.", agent_tool.index, exc_info=True)
             return FAILED, None
         output = SearchOutput(hits=tuple(hits))
         return (_summary(output) if hits else NOTHING_FOUND), output

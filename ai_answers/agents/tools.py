@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..sources.block import INVISIBLE, LINE_ENDS
+from .text import clean_text
+
+LONGEST_QUERY = 200
+
 
 @dataclass(slots=True, kw_only=True)
 class ToolCall:
@@ -19,9 +24,16 @@ class ToolCall:
 
     @property
     def query(self) -> str:
-        """What the call looks for, for a status line; empty when it has no query."""
+        """What the call looks for, for a status line; empty when it has no query.
+
+        One line of at most ``LONGEST_QUERY`` characters, all of them visible.
+        """
         query = self.arguments.get("query", "")
-        return query if isinstance(query, str) else ""
+        if not isinstance(query, str):
+            return ""
+        # Cut twice: invisible characters must not cost time, nor take the place of others.
+        seen = INVISIBLE.sub("", LINE_ENDS.sub(" ", clean_text(query[: 10 * LONGEST_QUERY])))
+        return " ".join(seen.split())[:LONGEST_QUERY].rstrip()
 
 
 @dataclass(slots=True)

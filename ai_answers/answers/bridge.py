@@ -3,7 +3,7 @@
 The prompt receiver adds what makes an agent cite: the citation contract, the agent's guidance and
 the numbered sources, behind the agent's own instructions (S38). The tool receiver hands the
 structured output to the turn and puts the numbered sources into the message that the model
-reads next (S45), below the tool's own summary (S47).
+reads next (S45).
 
 Both act only for the run whose context is set and whose agent is the sender (S37, S41).
 """

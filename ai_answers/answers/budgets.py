@@ -1,8 +1,10 @@
 """Daily budgets: reserved in the database before a model is called, settled after.
 
-A reservation assumes the worst case, so parallel questions cannot overspend together; the
-difference is given back when the turn closes. A budget smaller than one worst case still admits
-one question at a time.
+What one model call can use at most is reserved when a turn opens and again before each further
+round, so parallel questions cannot overspend together. Spent and reserved are kept apart: a
+budget that is only reserved frees itself within seconds, one that is spent tomorrow. Where
+nothing else is reserved, one run is admitted although less is left than it may use; so a budget
+is overrun by less than one run.
 """
 
 from __future__ import annotations
@@ -11,59 +13,71 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
+from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from ..conf import BUDGETS, app_settings
-from ..exceptions import BudgetExhausted
-from ..models import Agent, BudgetDay
-from ..tokens import CHARS_PER_TOKEN
+from ..exceptions import BudgetBusy, BudgetExhausted
+from ..models import Agent, BudgetDay, Run
+
+OUTPUT_TOKENS = 4_000
+"""Reserved for what one call may write where the agent sets no limit."""
+BUSY_SECONDS = 5
+"""When to try again where tokens are reserved, not spent."""
 
 
-def worst_case_tokens(agent: Agent) -> int:
-    """Tokens one run of ``agent`` can use at most: every round with a full prompt and answer."""
-    conf = app_settings()
-    output = agent.max_output_tokens or conf.MAX_ANSWER_CHARS // CHARS_PER_TOKEN
-    return conf.MAX_ROUNDS * (conf.PROMPT_TOKENS + output)
+def round_tokens(agent: Agent) -> int:
+    """Return the tokens one model call of ``agent`` is expected to use at most."""
+    return app_settings().PROMPT_TOKENS + (agent.max_output_tokens or OUTPUT_TOKENS)
 
 
 def reserve(agent: Agent, *, payer: str) -> dict[str, Any]:
     """Reserve one question for the site, ``agent`` and ``payer``; call inside a transaction.
 
     ``payer`` names the visitor (already hashed). Returns what ``settle`` needs. Raises
-    ``BudgetExhausted`` when any of the three is spent; the transaction then rolls back the rest.
+    ``BudgetExhausted`` when any of the three has no room; the transaction then rolls back the
+    rest.
     """
-    day = timezone.localdate()
-    worst = worst_case_tokens(agent)
-    reserved: dict[str, Any] = {"day": day.isoformat(), "tokens": {}}
-    for kind, key in (
-        ("site", "site"),
-        ("agent", f"agent:{agent.slug}"),
-        ("visitor", f"visitor:{payer}"),
-    ):
-        limits = _limits(kind)
-        if not limits:
-            continue
-        tokens = worst if limits.get("tokens") is None else min(worst, limits["tokens"])
-        _take(day, key, limits, tokens)
-        reserved["tokens"][key] = tokens
+    day, tokens = today(), round_tokens(agent)
+    keys = {"site": "site", "agent": f"agent:{agent.slug}", "visitor": f"visitor:{payer}"}
+    kept = {key: limits for kind, key in keys.items() if (limits := _limits(kind))}
+    for key, limits in kept.items():
+        _take(day, key, limits, tokens, questions=1)
+    return {"day": day.isoformat(), "tokens": tokens, "limits": kept}
+
+
+def reserve_round(run_id: Any, agent: Agent) -> dict[str, Any]:
+    """Reserve a further round for a run; returns the new reservation.
+
+    Raises ``BudgetExhausted`` and changes nothing when there is no room.
+    """
+    with transaction.atomic():
+        reserved = Run.objects.values_list("reserved", flat=True).get(pk=run_id)
+        if not reserved.get("limits"):
+            return reserved
+        day, tokens = datetime.date.fromisoformat(reserved["day"]), round_tokens(agent)
+        for key, limits in reserved["limits"].items():
+            _take(day, key, limits, tokens, questions=0, held=reserved["tokens"])
+        reserved["tokens"] += tokens
+        Run.objects.filter(pk=run_id).update(reserved=reserved)
     return reserved
 
 
 def settle(reserved: Mapping[str, Any], *, used_tokens: int) -> None:
-    """Replace what ``reserve`` took by the tokens really used."""
+    """Give back what was reserved and book what was used."""
     if not reserved:
         return
-    day = datetime.date.fromisoformat(reserved["day"])
-    for key, tokens in reserved["tokens"].items():
+    held = reserved["tokens"]
+    BudgetDay.objects.filter(
+        day=datetime.date.fromisoformat(reserved["day"]), key__in=list(reserved["limits"])
+    ).update(
         # Never below zero: a row may have been reset by hand in between.
-        rows = BudgetDay.objects.filter(day=day, key=key)
-        if used_tokens >= tokens:
-            rows.update(tokens=F("tokens") + (used_tokens - tokens))
-        else:
-            back = tokens - used_tokens
-            rows.update(tokens=Greatest(F("tokens"), back) - back)
+        reserved=Greatest(F("reserved"), held) - held,
+        tokens=F("tokens") + used_tokens,
+    )
 
 
 def _limits(kind: str) -> Mapping[str, int | None]:
@@ -73,25 +87,57 @@ def _limits(kind: str) -> Mapping[str, int | None]:
     return {name: limit for name, limit in (limits or {}).items() if limit is not None}
 
 
-def _take(day: datetime.date, key: str, limits: Mapping[str, int], tokens: int) -> None:
-    open_rows = BudgetDay.objects.filter(day=day, key=key)
+def _take(
+    day: datetime.date,
+    key: str,
+    limits: Mapping[str, int],
+    tokens: int,
+    *,
+    questions: int,
+    held: int = 0,
+) -> None:
+    """Reserve ``tokens`` on one row, in one statement; ``held`` is what this run has there."""
+    row = BudgetDay.objects.filter(day=day, key=key)
+    has_room = row
     if "questions" in limits:
-        open_rows = open_rows.filter(questions__lt=limits["questions"])
+        has_room = has_room.filter(questions__lte=limits["questions"] - questions)
+    alone = has_room
     if "tokens" in limits:
-        open_rows = open_rows.filter(tokens__lte=limits["tokens"] - tokens)
-    taken = {"questions": F("questions") + 1, "tokens": F("tokens") + tokens}
-    if open_rows.update(**taken):
+        has_room = has_room.filter(tokens__lte=limits["tokens"] - tokens - F("reserved"))
+        alone = alone.filter(tokens__lt=limits["tokens"], reserved=held)
+    taken = {"questions": F("questions") + questions, "reserved": F("reserved") + tokens}
+    if has_room.update(**taken):
         return
-    # Nothing left, or no row yet; another process may just have made it.
+    # No room, or no row yet; another process may just have made it.
     BudgetDay.objects.get_or_create(day=day, key=key)
-    if not open_rows.update(**taken):
+    if alone.update(**taken):
+        return
+    questions_used, tokens_used = row.values_list("questions", "tokens").get()
+    is_spent = questions_used + questions > limits.get("questions", questions_used + questions)
+    is_spent = is_spent or tokens_used >= limits.get("tokens", tokens_used + 1)
+    kind = key.partition(":")[0]
+    if is_spent:
         raise BudgetExhausted(
-            f"The daily budget of {key.split(':')[0]!r} is spent: {dict(limits)!r}.",
+            f"The daily budget of the {kind} is spent: {dict(limits)!r}.",
             retry_after=_seconds_left_today(),
         )
+    raise BudgetBusy(
+        f"What is left of the daily budget of the {kind} is reserved by questions that are being "
+        f"answered: {dict(limits)!r}.",
+        retry_after=BUSY_SECONDS,
+    )
+
+
+def today() -> datetime.date:
+    """Return the site's date, with ``USE_TZ`` and without."""
+    return _now().date()
+
+
+def _now() -> datetime.datetime:
+    return timezone.localtime() if settings.USE_TZ else datetime.datetime.now()
 
 
 def _seconds_left_today() -> int:
-    now = timezone.localtime()
+    now = _now()
     tomorrow = (now + datetime.timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     return max(1, int((tomorrow - now).total_seconds()))

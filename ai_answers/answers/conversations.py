@@ -9,7 +9,8 @@ from __future__ import annotations
 import datetime
 import logging
 import uuid
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -27,9 +28,10 @@ from ..exceptions import (
 )
 from ..models import Agent, Conversation, Run, Turn
 from ..permissions import may_ask
+from ..rendering.sanitise import is_blank
 from ..values import AnswerFormat, Asker
 from . import budgets
-from .turns import interrupt_if_stale
+from .turns import interrupt_stale_runs
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +68,8 @@ class RunSpec:
     """Scheme and host the site was asked on, such as ``https://example.org``; may be empty."""
     format: AnswerFormat
     streamed: bool
+    reserved: Mapping[str, Any] = field(default_factory=dict)
+    """What ``budgets.reserve`` took; to settle even if the run's row is deleted."""
     is_new: bool = True
     """False when the same request had started this run before."""
 
@@ -116,10 +120,12 @@ def open_turn(question: Question, asker: Asker, *, visitor: str, payer: str) -> 
 
     ``visitor``: hashed identity for ``request_id``; ``payer``: hashed identity for budgets.
     """
-    if not question.text.strip():
+    if is_blank(question.text):
         raise InvalidQuestion("The question is empty.")  # S13
     if earlier := _same_request(question, asker, visitor):
         return earlier
+    if question.conversation_id is not None:
+        interrupt_stale_runs(question.conversation_id)
     try:
         with transaction.atomic():
             return _open(question, asker, visitor=visitor, payer=payer)
@@ -144,13 +150,13 @@ def _open(question: Question, asker: Asker, *, visitor: str, payer: str) -> RunS
         agent = conversation.agent
         check_agent(agent, asker.user)
         position = _next_position(conversation)
+        # From here on it may hold what only this user may see, so it is no longer anyone's who
+        # has the id.
+        conversation.owner_id = conversation.owner_id or asker.user.pk
     conversation.expires_at = now + datetime.timedelta(seconds=agent.conversation_ttl)  # D45
     conversation.save()
-    mask = setting_callable("MASK")
     turn = Turn.objects.create(
-        conversation=conversation,
-        position=position,
-        question=mask(question.text) if mask else question.text,
+        conversation=conversation, position=position, question=_masked(question.text)
     )
     run = Run.objects.create(
         turn=turn,
@@ -165,12 +171,8 @@ def _open(question: Question, asker: Asker, *, visitor: str, payer: str) -> RunS
 
 
 def _next_position(conversation: Conversation) -> int:
-    running = Run.objects.filter(
-        turn__conversation=conversation, status=Run.Status.RUNNING
-    ).select_related("turn")
-    for run in running:
-        if not interrupt_if_stale(run):
-            raise TurnInProgress("The last question of this conversation is being answered.")
+    if Run.objects.filter(turn__conversation=conversation, status=Run.Status.RUNNING).exists():
+        raise TurnInProgress("The last question of this conversation is being answered.")
     return (conversation.turns.aggregate(last=Max("position"))["last"] or 0) + 1
 
 
@@ -184,7 +186,19 @@ def _same_request(question: Question, asker: Asker, visitor: str) -> RunSpec | N
     )
     if run is None:
         return None
-    return _spec(run, run.turn, asker, question, is_new=False)
+    turn = run.turn
+    conversation = find_conversation(turn.conversation_id, asker.user)
+    if not may_ask(asker.user, conversation.agent):
+        raise NotPermitted(f"The agent {conversation.agent.slug!r} does not answer this user.")
+    same_conversation = question.conversation_id in (None, turn.conversation_id)
+    if turn.question != _masked(question.text) or not same_conversation:
+        raise InvalidQuestion("This request_id was used for another question; make a new one.")
+    return _spec(run, turn, asker, question, is_new=False)
+
+
+def _masked(text: str) -> str:
+    mask = setting_callable("MASK")
+    return mask(text) if mask else text
 
 
 def _spec(
@@ -202,5 +216,6 @@ def _spec(
         origin=question.origin,
         format=run.format,
         streamed=question.streamed,
+        reserved=run.reserved,
         is_new=is_new,
     )

@@ -9,32 +9,37 @@ through bursts.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from ..agents.context import AgentRunContext, running
 from ..agents.loop import run_agent
 from ..agents.search import SearchOutput
 from ..agents.tools import ToolCall
-from ..bursts import burst
+from ..bursts import burst, search_burst
 from ..conf import app_settings
 from ..events import Event, RoundStarted, TextDelta, ToolFinished, ToolStarted
-from ..rendering import LinkPolicy
-from ..rendering.references import render_references
+from ..rendering.references import render_references, unavailable
+from ..sources.access import viewable
 from ..sources.block import new_boundary, render_sources
-from ..values import Frame, Outcome, Reference, Usage
+from ..values import Frame, Outcome, Reference, Source, Usage
+from .budgets import reserve_round
 from .coalescing import Coalescer
 from .conversations import RunSpec
+from .links import link_policy
 from .preparing import Prepared, prepare
 from .sourcing import to_json
 from .turns import Closing
 from .writing import AnswerWriter
 
 logger = logging.getLogger(__name__)
+
+PIECE_CHARS = 1_000
+"""Text taken in at once, so that no answer holds up the loop."""
 
 
 class Pipeline:
@@ -49,7 +54,10 @@ class Pipeline:
     ) -> None:
         self.spec = spec
         self.phase = ""
+        self.reserved = spec.reserved
         self._context: AgentRunContext | None = None
+        self._round = 0
+        self._first_sources: tuple[Source, ...] = ()
         self._emit = emit
         self._step = step
         self._prepared: Prepared | None = None
@@ -66,8 +74,9 @@ class Pipeline:
 
     async def run(self) -> None:
         """Answer: from the first search to the last delta."""
-        prepared = self._prepared = await burst(prepare, self.spec)
-        if prepared.sources.all:
+        prepared = self._prepared = await search_burst(prepare, self.spec)
+        self._first_sources = prepared.sources.all
+        if self._first_sources:
             await self._show_sources()
         context = self._context = AgentRunContext(
             run_id=str(self.spec.run_id),
@@ -89,6 +98,7 @@ class Pipeline:
                 )
                 async with aclosing(events):
                     await self._read(events, coalescer)
+            await self._check_access()
         finally:
             coalescer.cancel()
 
@@ -99,9 +109,7 @@ class Pipeline:
                 room = limit - self._length
                 self._length += len(event.text)
                 self._set_phase("writing")
-                self._writer.write(event.text[:room])
-                if self._writer.has_pending:
-                    coalescer.touch()
+                await self._write(event.text[:room], coalescer)
                 if self._length > limit:
                     logger.warning(
                         "The answer of run %s was cut at %d characters.", self.spec.run_id, limit
@@ -112,9 +120,22 @@ class Pipeline:
                 self._catch_up()
                 await self._receive(event)
 
+    async def _write(self, text: str, coalescer: Coalescer) -> None:
+        # A model that does not stream gives all at once; other runs must not wait for that.
+        for start in range(0, len(text), PIECE_CHARS):
+            if start:
+                await asyncio.sleep(0)
+            self._writer.write(text[start : start + PIECE_CHARS])
+            if self._writer.has_pending:
+                coalescer.touch()
+
     async def _receive(self, event: Event) -> None:
         if isinstance(event, RoundStarted):
+            self._round = event.number
             self._set_phase("reading")
+            if event.number > 1:
+                await self._check_access()
+                self.reserved = await burst(reserve_round, self.spec.run_id, self._prepared.agent)
         elif isinstance(event, ToolStarted):
             self._set_phase("searching", event.query)
         elif isinstance(event, ToolFinished):
@@ -128,7 +149,7 @@ class Pipeline:
             if outcome is None:
                 outcome = self._judge()
                 if outcome == "no_answer" and self._prepared:
-                    writer.replace(self._prepared.no_answer_message)
+                    self._say(self._prepared.no_answer_message)
         return Closing(
             outcome=outcome,
             text=writer.text,
@@ -141,6 +162,21 @@ class Pipeline:
             error_code=error_code,
         )
 
+    def ids(self) -> dict[str, Any]:
+        """What every reader is told first."""
+        spec = self.spec
+        return {
+            "conversation_id": str(spec.conversation_id),
+            "turn": spec.position,
+            "run": str(spec.run_id),
+        }
+
+    def snapshot_frame(self) -> dict[str, Any]:
+        """The ``snapshot`` frame's data: ids, phase, references, and text or parts."""
+        state = self.snapshot()
+        state.pop("text" if self.spec.format == "html" else "parts")
+        return {**self.ids(), **state}
+
     def snapshot(self) -> dict[str, Any]:
         """The state that the frames emitted so far add up to."""
         cited = self._cited()
@@ -152,6 +188,14 @@ class Pipeline:
             "text": self._writer.text,
             "parts": self._writer.parts,
         }
+
+    def _say(self, message: str) -> None:
+        """Say ``message`` instead of what was written (S31)."""
+        if self._writer.text:
+            # Markers alone have been read (G17): readers begin anew.
+            self._writer.clear()
+            self._emit(Frame(kind="snapshot", data=self.snapshot_frame()))
+        self._writer.say(message)
 
     def _flush(self) -> None:
         with self._step():
@@ -184,7 +228,8 @@ class Pipeline:
                 self._emit(Frame(kind="status", data={"phase": phase, "detail": detail}))
 
     def _sources_block(self) -> str:
-        sources = self._prepared.sources.all if self._prepared else ()
+        """The sources known before the first round; later ones are in their tool messages."""
+        sources = self._first_sources
         return render_sources(sources, boundary=self._boundary) if sources else ""
 
     def _take_tool_output(self, call: ToolCall, output: Any) -> str | None:
@@ -192,9 +237,25 @@ class Pipeline:
         if not isinstance(output, SearchOutput) or not output.hits:
             return None
         added = self._prepared.sources.add(output.hits)
+        if not self._round:
+            self._first_sources = self._prepared.sources.all
         # Numbers count from here on: the model reads them in its next round.
         self._writer.know_sources(len(self._prepared.sources))
         return render_sources(added, boundary=self._boundary)
+
+    async def _check_access(self) -> None:
+        """Take back what was made private while the run went on."""
+        sources, asker = self._prepared.sources.all, self._prepared.asker
+        allowed = await search_burst(viewable, [source.key for source in sources], asker)
+        gone = {source.number for source in sources if source.key not in allowed}
+        if not gone:
+            return
+        self._first_sources = tuple(s for s in self._first_sources if s.number not in gone)
+        self._prepared.sources.withdraw(gone)
+        with self._step():
+            for source in sources:
+                if source.number in gone:
+                    self._references[source.number] = unavailable(source, asker=asker)
 
     async def _show_sources(self) -> None:
         """Send the provisional references when sources were added (S60)."""
@@ -204,7 +265,7 @@ class Pipeline:
         if not new:
             return
         agent, asker = self._prepared.agent, self._prepared.asker
-        rendered = await burst(
+        rendered = await search_burst(
             render_references,
             new,
             asker=asker,
@@ -225,14 +286,3 @@ class Pipeline:
 
     def _key_of(self, number: int) -> str:
         return str(self._prepared.sources.all[number - 1].key)
-
-
-def link_policy(origin: str) -> LinkPolicy:
-    """Return where links in an answer may lead on the site at ``origin`` (design: links)."""
-    conf = app_settings()
-    own = {urlsplit(origin).netloc.lower()} if origin else set()
-    return LinkPolicy(
-        hosts=frozenset(own | {host.lower() for host in conf.LINK_HOSTS}),
-        mail_domains=frozenset(domain.lower() for domain in conf.LINK_MAIL_DOMAINS),
-        base=origin,
-    )

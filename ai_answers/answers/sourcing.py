@@ -71,6 +71,12 @@ class TurnSources:
             replace(self._by_key[key], chunks=tuple(chunks)) for key, chunks in touched.items()
         )
 
+    def withdraw(self, numbers: Iterable[int]) -> None:
+        """Forget the text of sources that may no longer be used; their numbers stay taken."""
+        for key, source in self._by_key.items():
+            if source.number in numbers:
+                self._by_key[key] = replace(source, title="", chunks=())
+
     def _new_source(self, hit: Hit) -> Source:
         return Source(
             number=len(self) + 1,

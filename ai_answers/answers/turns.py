@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import logging
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -40,12 +41,12 @@ class Closing:
     usage: Usage = field(default_factory=Usage)
     invalid_citations: int = 0
     error_code: str = ""
+    retryable: bool = True
+    """Whether asking the same again may help, where there is an error."""
 
 
-def close_turn(
-    run_id: Any, closing: Closing, *, frame: Frame, sequence: int, seconds: float = 0.0
-) -> bool:
-    """Save how the run ended; returns whether it was still open.
+def close_turn(run_id: Any, closing: Closing, *, frame: Frame, sequence: int) -> Turn | None:
+    """Save how the run ended; returns its turn, or ``None`` when it was closed or gone before.
 
     ``sequence``: id of ``frame``, the run's last. Only one closer wins: a sweep, a stop and the
     run itself may meet here.
@@ -63,7 +64,7 @@ def close_turn(
             finished_at=timezone.now(),
         )
         if not won:
-            return False
+            return None
         run = Run.objects.select_related("turn__conversation__agent").get(pk=run_id)
         turn = run.turn
         turn.answer = closing.text
@@ -79,10 +80,14 @@ def close_turn(
         conversation.expires_at = run.finished_at + lifetime
         conversation.save(update_fields=["expires_at"])
         budgets.settle(run.reserved, used_tokens=closing.usage.total_tokens)
+    return turn
+
+
+def announce(turn: Turn, closing: Closing, *, run_id: Any, seconds: float) -> None:
+    """Send ``answer_finished``; after the commit, and where a site's code may take its time."""
     answer_finished.send_robust(
         sender=Conversation, turn=turn, run_id=str(run_id), usage=closing.usage, seconds=seconds
     )
-    return True
 
 
 def interrupt(run: Run) -> bool:
@@ -105,10 +110,13 @@ def interrupt(run: Run) -> bool:
         kind="error",
         data={"code": "interrupted", "retryable": True, "outcome": "interrupted"},
     )
-    closed = close_turn(run.pk, closing, frame=frame, sequence=run.sequence + SKIPPED_IDS)
-    if closed:
-        logger.warning("Run %s was interrupted: its process no longer writes.", run.pk)
-    return closed
+    turn = close_turn(run.pk, closing, frame=frame, sequence=run.sequence + SKIPPED_IDS)
+    if turn is None:
+        return False
+    logger.warning("Run %s was interrupted: its process no longer writes.", run.pk)
+    seconds = (run.heartbeat_at - run.created_at).total_seconds()
+    transaction.on_commit(partial(announce, turn, closing, run_id=run.pk, seconds=seconds))
+    return True
 
 
 def interrupt_if_stale(run: Run) -> bool:
@@ -124,6 +132,15 @@ def stale_before() -> datetime.datetime:
     return timezone.now() - datetime.timedelta(seconds=STALE_SECONDS)
 
 
+def interrupt_stale_runs(conversation_id: Any) -> None:
+    """Interrupt what a dead process has left running in one conversation."""
+    running = Run.objects.filter(
+        turn__conversation_id=conversation_id, status=Run.Status.RUNNING
+    ).select_related("turn")
+    for run in running:
+        interrupt_if_stale(run)
+
+
 def sweep() -> int:
     """Interrupt every stale run; returns how many."""
     stale = Run.objects.filter(status=Run.Status.RUNNING, heartbeat_at__lte=stale_before())
@@ -132,7 +149,10 @@ def sweep() -> int:
 
 def earlier_turns(turn: Turn, *, limit: int) -> list[Turn]:
     """Return the conversation's ended turns before ``turn``, oldest first (D9; 0: all)."""
-    turns = Turn.objects.filter(
-        conversation_id=turn.conversation_id, position__lt=turn.position
-    ).order_by("-position")
+    turns = (
+        Turn.objects.filter(conversation_id=turn.conversation_id, position__lt=turn.position)
+        .exclude(outcome="")
+        .order_by("-position")
+        .only("position", "conversation", "question", "answer", "outcome")
+    )
     return list(reversed(turns[:limit] if limit else turns))

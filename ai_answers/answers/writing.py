@@ -96,19 +96,17 @@ class AnswerWriter:
         if self._renderer:
             self._send_parts(self._renderer.catch_up())
 
-    def replace(self, message: str) -> None:
-        """Say ``message`` instead of what was written (S31); call after ``close``."""
-        self.text, self.cited = message, []
-        if self._renderer is None:
-            self._emit(Frame(kind="token", data={"text": message}))
-            return
-        for index, html in enumerate(self._renderer.parts):
-            if html:
-                self._renderer.parts[index] = ""
-                self._emit(Frame(kind="part", data={"index": index, "html": ""}))
-        self._renderer.reference_count = 0
-        self._send_parts(self._renderer.feed(message))
-        self._send_parts(self._renderer.flush())
+    def clear(self) -> None:
+        """Forget what was written; readers have to be told."""
+        self.text, self.cited = "", []
+        if self._renderer:
+            self._renderer.parts[:] = [""] * len(self._renderer.parts)
+
+    def say(self, message: str) -> None:
+        """Send a text of the site's own behind ``close``: no citation is looked for in it."""
+        self._send(message)
+        if self._renderer:
+            self._send_parts(self._renderer.flush())
 
     def _send(self, text: str) -> None:
         self.text += text

@@ -6,6 +6,7 @@ money, so only the POST of this page asks.
 
 from __future__ import annotations
 
+import logging
 import uuid
 from typing import Any
 
@@ -19,13 +20,17 @@ from django.views.decorators.csrf import csrf_protect
 from rest_framework.exceptions import Throttled
 
 from ..answers.conversations import Question
-from ..exceptions import AnswersError
-from ..models import Turn
+from ..answers.showing import answer_html, references_now
+from ..exceptions import AnswersError, ConfigurationError
+from ..models import Agent, Turn
+from ..permissions import may_ask
 from ..runs.reading import release_connections, wait
 from .errors import message_for
-from .restoring import answer_html, references_now
 from .serializers import QuestionSerializer
-from .views import asker_of, origin_of, question_throttles, start
+from .throttles import BurstThrottle, SustainedThrottle, throttles
+from .views import asker_of, origin_of, start
+
+logger = logging.getLogger(__name__)
 
 
 @method_decorator([never_cache, csrf_protect], name="dispatch")
@@ -50,14 +55,11 @@ class AskPage(View):
         try:
             answer, conversation_id = self._answer(request, serializer.validated_data)
         except (AnswersError, Throttled) as failure:
-            code = failure.code if isinstance(failure, AnswersError) else "throttled"
-            status = failure.status if isinstance(failure, AnswersError) else 429
-            error = {"code": code, "message": str(message_for(code))}
-            return self._page(request, form["question"], request.POST, error=error, status=status)
+            return self._refusal(request, form["question"], failure)
         return self._page(request, "", request.POST, answer=answer, conversation_id=conversation_id)
 
     def _answer(self, request: HttpRequest, body: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        for throttle in question_throttles():
+        for throttle in throttles(BurstThrottle, SustainedThrottle):
             if not throttle.allow_request(request, self):
                 raise Throttled(throttle.wait())
         question = Question(
@@ -72,7 +74,7 @@ class AskPage(View):
         asker = asker_of(request)
         spec = start(request, question, asker)
         release_connections()
-        last = wait(spec.run_id)
+        last = wait(spec.run_id, asker)
         if last.kind == "error":
             failure = AnswersError(last.data["code"])
             failure.code = last.data["code"]
@@ -82,10 +84,25 @@ class AskPage(View):
         answer = {
             "question": turn.question,
             "html": mark_safe(answer_html(turn, origin=question.origin)),  # noqa: S308 - rendering
-            "references": references_now(turn, asker, view_mode=mode),
+            "references": references_now(turn.references, asker, view_mode=mode),
             "outcome": turn.outcome,
         }
         return answer, str(spec.conversation_id)
+
+    def _refusal(
+        self, request: HttpRequest, question: str, failure: AnswersError | Throttled
+    ) -> HttpResponse:
+        if isinstance(failure, ConfigurationError):
+            logger.error("A question could not be asked: %s", failure)
+        known = isinstance(failure, AnswersError)
+        code = failure.code if known else "throttled"
+        error = {"code": code, "message": str(message_for(code))}
+        status = failure.status if known else 429
+        response = self._page(request, question, request.POST, error=error, status=status)
+        wait_seconds = getattr(failure, "retry_after" if known else "wait", None)
+        if wait_seconds:
+            response["Retry-After"] = str(max(1, int(wait_seconds)))
+        return response
 
     def _page(
         self,
@@ -101,9 +118,16 @@ class AskPage(View):
         context = {
             "form_question": question,
             "agent": form.get("agent", ""),
+            "agents": [] if form.get("agent") else _agents(request.user),
             "conversation_id": conversation_id or form.get("conversation_id", ""),
             "request_id": str(uuid.uuid4()),  # sent twice by a reload, it is one question
             "answer": answer,
             "error": error,
         }
         return render(request, "ai_answers/ask.html", context, status=status)
+
+
+def _agents(user: Any) -> list[dict[str, str]]:
+    """Return the agents that ``user`` may ask, where the address names none."""
+    agents = Agent.objects.filter(enabled=True)[:20]
+    return [{"slug": agent.slug, "name": agent.name} for agent in agents if may_ask(user, agent)]

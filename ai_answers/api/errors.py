@@ -15,7 +15,7 @@ from django.http import Http404, JsonResponse
 from django.utils.translation import gettext_lazy as _
 from rest_framework import exceptions
 
-from ..exceptions import AnswersError, BudgetExhausted, ConfigurationError, InvalidQuestion
+from ..exceptions import AnswersError, BudgetExhausted, ConfigurationError, InvalidQuestion, trace
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ MESSAGES: Mapping[str, Any] = {
     "agent_not_usable": _("Questions cannot be answered here at the moment."),
     "turn_in_progress": _("The last question is still being answered. Please wait."),
     "throttled": _("Too many questions in a short time. Please wait a little."),
+    "busy": _("Many questions are being answered right now. Please try again in a moment."),
     "budget_exhausted": _("No more questions can be answered today. Please try again tomorrow."),
     "model_timeout": _("The answer took too long. Please try again."),
     "model_rate_limited": _("Too many questions are being asked. Please try again in a minute."),
@@ -66,10 +67,12 @@ def handle_exception(error: Exception, context: dict[str, Any]) -> JsonResponse:
     if isinstance(error, ConfigurationError) or not isinstance(
         error, AnswersError | exceptions.APIException | Http404 | PermissionDenied
     ):
-        logger.error("A request failed: %s", error, exc_info=error)
+        logger.error("A request failed: %s", trace(error))
+        logger.debug("A request failed.", exc_info=error)
         return error_response("failed", status=500)
     if isinstance(error, AnswersError):
-        logger.info("A request was refused (%s): %s", error.code, error)
+        logger.info("A request was refused: %s", error.code)
+        logger.debug("A request was refused: %s", error)
         retry_after = error.retry_after if isinstance(error, BudgetExhausted) else None
         message = str(error) if isinstance(error, InvalidQuestion) else None
         return error_response(

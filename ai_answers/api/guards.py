@@ -17,7 +17,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 
 from ..models import Agent
-from ..permissions import USE
+from ..permissions import USE, has_perm
 from .errors import error_response
 
 
@@ -33,7 +33,7 @@ class MayUseAnswers(BasePermission):
 
     def has_permission(self, request: Any, view: Any) -> bool:
         user = request.user
-        if user.is_authenticated and user.has_perm(USE):
+        if user.is_authenticated and has_perm(user, USE):
             return True
         return Agent.objects.filter(access=Agent.Access.PUBLIC).exists()
 

@@ -22,12 +22,17 @@ class BoundedJSONParser(JSONParser):
         if len(raw) > limit:
             raise BodyTooLarge(f"The body is longer than {limit} bytes.")
         try:
-            data = json.loads(raw.decode("utf-8"))
+            data = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
         except (ValueError, RecursionError):
             raise InvalidQuestion("The body is not valid JSON in UTF-8.") from None
         if not isinstance(data, dict):
             raise InvalidQuestion(f"The body must be a JSON object, not {type(data).__name__}.")
         return data
+
+
+def _refuse(name: str) -> Any:
+    # Python reads and writes NaN and Infinity, JSON knows neither.
+    raise ValueError(f"{name!r} is no JSON.")
 
 
 class StreamOrJSON(BaseContentNegotiation):

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from ..conf import app_settings
+from ..rendering.sanitise import is_blank
 
 RATINGS = {
     "up": "positive", "1": "positive", "positive": "positive",
@@ -35,7 +36,7 @@ class QuestionSerializer(serializers.Serializer):
     )
 
     def validate_question(self, question: str) -> str:
-        if not question.strip():
+        if is_blank(question):
             raise serializers.ValidationError(_("Please write a question."))
         limit = app_settings().MAX_QUESTION_CHARS
         if len(question) > limit:

@@ -7,25 +7,28 @@ Django collects the wrong kind whole before it sends a byte.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import translation
 
 from ..runs.reading import aframes, frames, release_connections
+from ..values import Asker
 from .frames import RETRY, encode
 
 
 def stream_run(
-    request: HttpRequest, run_id: Any, *, last_seen: int, language: str, may_see_traces: bool
+    request: HttpRequest, run_id: Any, asker: Asker, *, last_seen: int, may_see_traces: bool
 ) -> StreamingHttpResponse:
-    """Stream the run's frames after ``last_seen``; ``language`` is that of error texts."""
+    """Stream the run's frames after ``last_seen`` to ``asker``, error texts in his language."""
     # This thread's connection would stay open as long as the stream does.
     release_connections()
     make = _asynchronous if isinstance(request, ASGIRequest) else _synchronous
     response = StreamingHttpResponse(
-        make(run_id, last_seen, language, traces=may_see_traces),
+        make(run_id, asker, last_seen, traces=may_see_traces),
         content_type="text/event-stream; charset=utf-8",
     )
     response["Cache-Control"] = "no-store, no-transform"
@@ -33,19 +36,23 @@ def stream_run(
     return response
 
 
-def _synchronous(run_id: Any, last_seen: int, language: str, *, traces: bool) -> Iterator[str]:
+def _synchronous(run_id: Any, asker: Asker, last_seen: int, *, traces: bool) -> Iterator[str]:
+    release_connections()  # middleware may have saved the session behind the view
     yield RETRY
-    for entry in frames(run_id, last_seen=last_seen):
-        with translation.override(language or None):
+    for entry in frames(run_id, asker, last_seen=last_seen):
+        with translation.override(asker.language or None):
             frame = encode(entry, may_see_traces=traces)
         yield frame
 
 
 async def _asynchronous(
-    run_id: Any, last_seen: int, language: str, *, traces: bool
+    run_id: Any, asker: Asker, last_seen: int, *, traces: bool
 ) -> AsyncIterator[str]:
+    # In the thread that served the view: middleware may have saved the session behind it.
+    await sync_to_async(release_connections, thread_sensitive=True)()
     yield RETRY
-    async for entry in aframes(run_id, last_seen=last_seen):
-        with translation.override(language or None):
-            frame = encode(entry, may_see_traces=traces)
-        yield frame
+    async with aclosing(aframes(run_id, asker, last_seen=last_seen)) as entries:
+        async for entry in entries:
+            with translation.override(asker.language or None):
+                frame = encode(entry, may_see_traces=traces)
+            yield frame

@@ -1,4 +1,4 @@
-"""How many questions a visitor may ask; rates come from ``THROTTLE``, not from DRF's settings."""
+"""How often a visitor may ask and vote; rates come from ``THROTTLE``, not from DRF's settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework.throttling import SimpleRateThrottle
 
-from ..conf import app_settings
+from ..conf import THROTTLE, app_settings
 from .visitors import payer_key
 
 
@@ -14,7 +14,7 @@ class QuestionThrottle(SimpleRateThrottle):
     """One rate of ``THROTTLE``, counted in the default cache."""
 
     def __init__(self) -> None:
-        self.rate = app_settings().THROTTLE.get(self.scope)
+        self.rate = _rates()[self.scope]
         self.num_requests, self.duration = self.parse_rate(self.rate)
 
     def get_cache_key(self, request: Any, view: Any) -> str:
@@ -28,3 +28,18 @@ class BurstThrottle(QuestionThrottle):
 
 class SustainedThrottle(QuestionThrottle):
     scope = "sustained"
+
+
+class FeedbackThrottle(QuestionThrottle):
+    scope = "feedback"
+
+
+def throttles(*classes: type[QuestionThrottle]) -> list[QuestionThrottle]:
+    """Return one throttle of each class whose rate is set."""
+    rates = _rates()
+    return [throttle() for throttle in classes if rates[throttle.scope]]
+
+
+def _rates() -> dict[str, str | None]:
+    # A site that sets one rate keeps the defaults of the others; ``None`` switches one off.
+    return {**THROTTLE, **app_settings().THROTTLE}

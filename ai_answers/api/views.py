@@ -7,13 +7,14 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
-from django.utils.translation import get_language
+from django.utils import translation
 from rest_framework.renderers import JSONRenderer
 from rest_framework.views import APIView
 
 from ..answers.conversations import Question, find_conversation, find_run, open_turn
 from ..answers.feedback import give_feedback
-from ..conf import app_settings, setting_callable
+from ..answers.turns import interrupt_stale_runs
+from ..conf import setting_callable
 from ..exceptions import NotFound, NotPermitted
 from ..models import Conversation, Run
 from ..permissions import may_ask, may_see_traces
@@ -27,7 +28,7 @@ from .negotiation import BoundedJSONParser, StreamOrJSON, accepts_stream
 from .restoring import conversation_data
 from .serializers import FeedbackSerializer, QuestionSerializer
 from .streaming import stream_run
-from .throttles import BurstThrottle, SustainedThrottle
+from .throttles import BurstThrottle, FeedbackThrottle, SustainedThrottle, throttles
 from .visitors import payer_key, visitor_key
 
 
@@ -39,6 +40,7 @@ class AnswersView(APIView):
     content_negotiation_class = StreamOrJSON
     throttle_classes: list[Any] = []
     versioning_class = None
+    metadata_class = None  # OPTIONS tells nothing
 
     def get_exception_handler(self) -> Any:
         return handle_exception
@@ -58,7 +60,7 @@ class QuestionView(AnswersView):
     """``POST question``: opens a turn, starts its run, and streams it or waits for it (S5–S7)."""
 
     def get_throttles(self) -> list[Any]:
-        return question_throttles()
+        return throttles(BurstThrottle, SustainedThrottle)
 
     def post(self, request: Any) -> Any:
         serializer = QuestionSerializer(data=request.data)
@@ -81,15 +83,10 @@ class QuestionView(AnswersView):
         spec = start(plain, question, asker)
         traces = may_see_traces(plain.user)
         if streamed:
-            return stream_run(
-                plain,
-                spec.run_id,
-                last_seen=0,
-                language=asker.language,
-                may_see_traces=traces,
-            )
+            return stream_run(plain, spec.run_id, asker, last_seen=0, may_see_traces=traces)
         release_connections()
-        return _json_answer(spec.run_id, wait(spec.run_id), traces=traces)
+        with translation.override(asker.language or None):
+            return _json_answer(spec.run_id, wait(spec.run_id, asker), traces=traces)
 
 
 class EventsView(AnswersView):
@@ -103,8 +100,8 @@ class EventsView(AnswersView):
         return stream_run(
             request._request,
             row.pk,
+            asker_of(request._request, language=row.language),
             last_seen=last_seen,
-            language=row.language,
             may_see_traces=may_see_traces(request.user),
         )
 
@@ -131,12 +128,17 @@ class ConversationView(AnswersView):
         return JsonResponse(data)
 
     def delete(self, request: Any, conversation: str) -> JsonResponse:
-        _readable_conversation(request, conversation).delete()
+        row = _readable_conversation(request, conversation)
+        interrupt_stale_runs(row.pk)  # gives back what a dead process has reserved
+        row.delete()
         return JsonResponse({"status": "deleted"})
 
 
 class FeedbackView(AnswersView):
     """``POST feedback`` (D33–D35)."""
+
+    def get_throttles(self) -> list[Any]:
+        return throttles(FeedbackThrottle)
 
     def post(self, request: Any) -> JsonResponse:
         serializer = FeedbackSerializer(data=request.data)
@@ -161,18 +163,12 @@ class SessionView(AnswersView):
         return JsonResponse({"csrf_token": get_token(request._request)})
 
 
-def question_throttles() -> list[Any]:
-    """Return the throttles whose rate is set."""
-    rates = app_settings().THROTTLE
-    return [t() for t in (BurstThrottle, SustainedThrottle) if rates.get(t.scope)]
-
-
 def asker_of(request: HttpRequest, *, language: str | None = None, page: str = "") -> Asker:
     """Return who asks: the user, a language, and what ``SCOPE`` makes of the request."""
     scope = setting_callable("SCOPE")
     return Asker(
         user=request.user,
-        language=language or get_language() or "",
+        language=language or translation.get_language() or "",
         scope=scope(request) if scope else None,
         page=page,
     )
@@ -196,10 +192,10 @@ def _json_answer(run_id: uuid.UUID, last: Frame, *, traces: bool) -> JsonRespons
     data = last.data
     if last.kind == "error":
         return error_response(data["code"], status=500)
-    row = Run.objects.get(pk=run_id)
     answer = {"text": data["text"], "references": data["references"]}
-    if row.format == "html":
-        answer["html"] = "".join(row.parts)
+    row = Run.objects.filter(pk=run_id, format="html").values("parts").first()
+    if row is not None:
+        answer["html"] = "".join(row["parts"])
     body = {
         "conversation_id": data["conversation_id"],
         "turn": data["turn"],

@@ -14,18 +14,33 @@ def client_address(request: HttpRequest) -> str:
     """Return the visitor's address; IPv6 as its /64, since one visitor holds a whole one.
 
     ``X-Forwarded-For`` counts only as far as ``TRUSTED_PROXIES`` proxies wrote it, from the
-    right; what stands left of that can be sent by anyone.
+    right; what stands left of that can be sent by anyone. What is no address there, such as
+    ``unknown``, gives way to the proxy's own: one limit for all of them, never one for each.
     """
-    address = request.META.get("REMOTE_ADDR", "")
+    remote = request.META.get("REMOTE_ADDR", "")
     proxies = app_settings().TRUSTED_PROXIES
     if proxies:
         forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")
-        if len(forwarded) >= proxies:
-            address = forwarded[-proxies].strip() or address
+        if len(forwarded) >= proxies and (address := _address(forwarded[-proxies])):
+            return address
+    return _address(remote) or remote
+
+
+def _address(written: str) -> str:
+    """Return one spelling of an address, ``""`` for what is none.
+
+    Some proxies add the port, a new one with every connection: ``192.0.2.1:4711`` and
+    ``[2001:db8::1]:4711``.
+    """
+    bare = written.strip().strip('"')
+    if bare.startswith("["):
+        bare = bare[1:].partition("]")[0]
+    elif bare.count(":") == 1:
+        bare = bare.partition(":")[0]
     try:
-        ip = ipaddress.ip_address(address)
+        ip = ipaddress.ip_address(bare.partition("%")[0])
     except ValueError:
-        return address
+        return ""
     if ip.version == 6:
         if ip.ipv4_mapped:
             return str(ip.ipv4_mapped)

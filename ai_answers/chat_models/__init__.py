@@ -4,6 +4,6 @@
 set up, ``scripted`` is the double for tests. Vendors are imported on first use only.
 """
 
-from .aliases import aget_chat_model, get_chat_model
+from .aliases import aget_chat_model, forget_models, get_chat_model
 
-__all__ = ["aget_chat_model", "get_chat_model"]
+__all__ = ["aget_chat_model", "forget_models", "get_chat_model"]

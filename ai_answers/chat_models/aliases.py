@@ -8,17 +8,20 @@ Holds back nothing. Test it with ``override_settings``: a changed entry builds a
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..bursts import site_burst
+from ..bursts import receiver_burst
 from ..conf import alias_settings, import_part
 from ..exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+logger = logging.getLogger(__name__)
 
 # What the vendors call the same option; the first one that a class takes is used.
 MODEL_NAMES = ("model", "model_name", "model_id")
@@ -63,7 +66,13 @@ async def aget_chat_model(alias: str = "default", **overrides: Any) -> BaseChatM
     model = _known(key, alias_settings("CHAT_MODELS", alias))
     if model is not None:
         return model
-    return await site_burst(get_chat_model, alias, **overrides)
+    return await receiver_burst(get_chat_model, alias, **overrides)
+
+
+def forget_models() -> None:
+    """Build all models anew when they are next asked for: the loop they were used on is gone."""
+    with _lock:
+        _models.clear()
 
 
 def _known(key: tuple[int, str, Overrides], entry: Mapping[str, Any]) -> Any:
@@ -104,10 +113,11 @@ def _build(alias: str, entry: Mapping[str, Any], overrides: Overrides) -> Any:
         model = backend(**options)
     except Exception as error:
         # The options may hold a key, and so may the error: only its kind is repeated.
+        logger.debug("%s could not be built.", setting, exc_info=error)
         raise ConfigurationError(
             f"{setting}: {entry['BACKEND']!r} could not be built with the options "
             f"{sorted(options)}: {type(error).__name__}."
-        ) from error
+        ) from None
     if not hasattr(model, "astream"):
         raise ConfigurationError(
             f"{setting}: {entry['BACKEND']!r} must give a LangChain chat model, not "

@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from ..bursts import site_burst
+from ..bursts import burst
 from ..sources.block import NumberedText, parse_sources
 from ..tokens import count_tokens
 from .quoting import quote, self_contained
@@ -76,7 +76,7 @@ class ExtractiveChatModel(BaseChatModel):
         self, messages: list[BaseMessage], stop=None, run_manager=None, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         # Tens of milliseconds of computing: too long for a loop that others stream on.
-        for message in await site_burst(_reply, messages, kwargs.get("tools") or []):
+        for message in await burst(_reply, messages, kwargs.get("tools") or []):
             yield ChatGenerationChunk(message=message)
 
     def _stream(

@@ -3,10 +3,11 @@
 ``settings``  the ``AI_ANSWERS`` dict: keys, aliases, dotted paths, numbers.
 ``project``   the project around it: apps, middleware, URLs, tracing, patched threads.
 ``deployment``  servers, connections, caches: SQLite always, the rest with ``check --deploy``.
+``sources``   what is registered: fields that make up no text.
 ``database``  what editors saved: agents and index contents, under the ``database`` tag.
 
 Importing this package registers all of them. Ids are stable and listed in ``docs/checks.md``;
 a retired id is not used again.
 """
 
-from . import database, deployment, project, settings  # noqa: F401 - importing registers them
+from . import database, deployment, project, settings, sources  # noqa: F401 - importing registers them

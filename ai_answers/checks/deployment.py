@@ -14,6 +14,7 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from django.db import connections, router
 
 from ..bursts import THREADS
+from ..conf import Settings
 from ..models import Agent
 from .settings import alias_entries
 
@@ -80,7 +81,7 @@ def _pool_size(pool: Any) -> int:
 @register("ai_answers", deploy=True)
 def check_cache(app_configs, **kwargs) -> list[CheckMessage]:
     """W008: throttles count in the cache, so every process must see the same one."""
-    rates = alias_entries("THROTTLE").values()
+    rates = (Settings().THROTTLE | alias_entries("THROTTLE")).values()  # as it is in force
     backend = settings.CACHES.get("default", {}).get("BACKEND")
     if not any(rates) or backend not in UNSHARED_CACHES:
         return []

@@ -2,7 +2,7 @@
 
 A vendor's package may take seconds to import, and checks run with every management command.
 So a module that is not loaded yet is looked up on disk; only when the name does not even occur
-in its source is it imported, to be sure.
+in its source is it imported, to be sure. A hook is code of the site itself, so it is imported.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from typing import Any
 
 from django.utils.module_loading import import_string
 
@@ -23,13 +24,27 @@ def problem_with(path: str) -> str:
         return "it is not a dotted path."
     if module not in sys.modules and _defines(_find(module), name):
         return ""
+    return _import(path)[1]
+
+
+def problem_with_callable(value: Any) -> str:
+    """Say why ``value`` is neither a callable nor the dotted path of one; empty when it is."""
+    if isinstance(value, str):
+        if not value.rpartition(".")[0]:
+            return "it is not a dotted path."
+        value, problem = _import(value)
+        if problem:
+            return problem
+    return "" if callable(value) else "it is not callable."
+
+
+def _import(path: str) -> tuple[Any, str]:
     try:
-        import_string(path)
+        return import_string(path), ""
     except ImportError as error:
-        return f"{error}."
+        return None, f"{error}."
     except Exception as error:  # a vendor's module may raise anything while it loads
-        return f"importing it raised {type(error).__name__}: {error}."
-    return ""
+        return None, f"importing it raised {type(error).__name__}: {error}."
 
 
 def _find(module: str) -> ModuleSpec | None:

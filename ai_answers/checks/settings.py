@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from ..conf import Settings, unknown_keys
-from .dotted_paths import problem_with
+from .dotted_paths import problem_with, problem_with_callable
 
 ALIASES = {
     "CHAT_MODELS": {"BACKEND", "OPTIONS"},
@@ -50,7 +50,7 @@ SECONDS = (
     "TOOL_SECONDS",
     "HEARTBEAT_SECONDS",
 )
-THROTTLES = ("burst", "sustained")
+THROTTLES = ("burst", "sustained", "feedback")
 BUDGETS = ("site", "agent", "visitor")
 SPENT = ("questions", "tokens")
 
@@ -170,11 +170,7 @@ def _unknown_sources(alias: str, wanted: Any) -> Iterator[tuple[str, str]]:
 def _broken_callables() -> Iterator[tuple[str, str]]:
     for name in CALLABLES:
         value = setting(name)
-        if isinstance(value, str):
-            problem = problem_with(value)
-        else:
-            problem = "" if value is None or callable(value) else "it is not callable."
-        if problem:
+        if value is not None and (problem := problem_with_callable(value)):
             yield (
                 f"AI_ANSWERS[{name!r}] is {value!r}: {problem}",
                 "Give a callable or its dotted path, or None.",
@@ -232,8 +228,10 @@ def _wrong_rates() -> Wrong:
         if rate is not None and not _is_rate(rate):
             yield f"['THROTTLE'][{name!r}]", "a rate such as '10/min', or None", rate
     for name, budget in alias_entries("BUDGETS").items():
+        if budget is None:
+            continue
         if not isinstance(budget, Mapping):
-            yield f"['BUDGETS'][{name!r}]", "a dict", budget
+            yield f"['BUDGETS'][{name!r}]", "a dict, or None", budget
             continue
         for spent, most in budget.items():
             if most is not None and not _is_whole(most, least=0):

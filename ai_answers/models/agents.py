@@ -148,11 +148,6 @@ class AgentTool(models.Model):
             "leave it empty for full-text search."
         ),
     )
-    is_source = models.BooleanField(
-        _("rows count as sources"),
-        default=False,
-        help_text=_("For listing tools: each row can be cited."),
-    )
     order = models.PositiveSmallIntegerField(_("order"), default=0)
 
     class Meta:

@@ -12,7 +12,9 @@ class BudgetDay(models.Model):
     key = models.CharField(max_length=140)
     questions = models.PositiveIntegerField(default=0)
     tokens = models.PositiveBigIntegerField(default=0)
-    """Reserved and settled tokens together."""
+    """Used by runs that have ended."""
+    reserved = models.PositiveBigIntegerField(default=0)
+    """Held by runs that are still going on."""
 
     class Meta:
         constraints = [

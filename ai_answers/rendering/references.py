@@ -2,8 +2,8 @@
 
 In: numbered sources and who asks. Out: one ``values.Reference`` per object he may see now.
 A card is rendered on its own, without the request; one that fails is logged, empty, and takes
-nothing else with it. What a card holds is the site's markup, so it is trusted; label and address
-are checked here. Sync, and reads the database: one query per kind of source.
+nothing else with it. What a card holds is the site's markup, so it is trusted; label, quote and
+address are checked here. Sync, and reads the database: one query per kind of source.
 Test it with a registered source and a saved object.
 """
 
@@ -24,8 +24,13 @@ from ..sources import get_source
 from ..sources.access import viewable
 from ..sources.languages import best_language
 from ..values import Asker, Reference, Source
+from .sanitise import plain_line
 
 logger = logging.getLogger(__name__)
+
+SCALES = ("cosine", "fused")
+"""Kinds of score from 0 to 1, which mean something to a reader. A full-text score does not, and
+as it depends on all pages it would tell of those that its reader may not see."""
 
 _MARKUP = re.compile(r"^[ \t]*(?:[#>|+*-]+|\d+\.)[ \t]+|[*_`|]+|!?\[([^\]]*)\]\([^)]*\)", re.M)
 
@@ -87,7 +92,7 @@ def render_reference(
             entity_id=source.key.entity_id,
             label=_label(title, url, source),
             url=url,
-            score=source.score,
+            score=source.score if source.score_kind in SCALES else None,
             html="",
             quote=_quote(source, quote_chars),
         )
@@ -157,15 +162,15 @@ def _with_anchor(url: str, source: Source, language: str) -> str:
 
 def _label(title: str, url: str, source: Source) -> str:
     """Return the title on one line, else the path of the URL, else the key (H10)."""
-    title = " ".join(title.split())
-    return title or unquote(urlsplit(url).path).strip("/") or str(source.key)
+    path = unquote(urlsplit(url).path).strip("/")
+    return plain_line(title) or plain_line(path) or plain_line(str(source.key))
 
 
 def _quote(source: Source, most: int) -> str:
     """Return the start of the best chunk as plain text, cut at a word."""
     if most < 1 or not source.chunks:
         return ""
-    text = " ".join(_MARKUP.sub(lambda match: match[1] or "", source.chunks[0].text).split())
+    text = plain_line(_MARKUP.sub(lambda match: match[1] or "", source.chunks[0].text))
     if len(text) <= most:
         return text
     head = text[: most - 1]

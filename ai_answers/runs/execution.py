@@ -7,31 +7,38 @@ time limit, a shutdown. Saving comes first, so whoever reads ``done`` finds the 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import socket
 import time
-from typing import Any
+from dataclasses import replace
 
 from django.utils import translation
 
+from ..answers.budgets import settle
 from ..answers.conversations import RunSpec
 from ..answers.pipeline import Pipeline
-from ..answers.turns import Closing, close_turn
-from ..bursts import burst
+from ..answers.turns import Closing, announce, close_turn
+from ..bursts import burst, receiver_burst
 from ..conf import app_settings
-from ..exceptions import ModelTimeout, RunFailed
+from ..exceptions import BudgetExhausted, ModelTimeout, RunFailed, trace
+from ..models import Run, Turn
 from ..values import Frame, Outcome
 from . import live
 from .log import EventLog
 
 logger = logging.getLogger(__name__)
 
+SAVE_PAUSES_SECONDS = (0.0, 0.5, 2.0)
+"""Before each try to save how a run ended."""
 OUTCOMES: dict[str, Outcome] = {"content_filter": "refused"}
 STOPS: dict[str, tuple[Outcome, str]] = {
     "stopped": ("stopped", ""),
     "abandoned": ("stopped", ""),
     "shutdown": ("interrupted", "interrupted"),
+    "deleted": ("interrupted", "interrupted"),
+    "swept": ("interrupted", "interrupted"),
 }
 
 
@@ -42,19 +49,12 @@ def worker_name() -> str:
 
 def make_live(spec: RunSpec) -> live.LiveRun:
     """Set up log and pipeline and announce the run to readers; its first frame is there."""
-    log = EventLog(lambda: pipeline_snapshot(pipeline))
+    log = EventLog(lambda: pipeline.snapshot_frame())
     pipeline = Pipeline(spec, emit=log.append, step=log.step)
     run = live.LiveRun(id=spec.run_id, pipeline=pipeline, log=log)
-    log.append(Frame(kind="turn", data=_ids(spec)))
+    log.append(Frame(kind="turn", data=pipeline.ids()))
     live.add(run)
     return run
-
-
-def pipeline_snapshot(pipeline: Pipeline) -> dict[str, Any]:
-    """The ``snapshot`` frame's data: ids, phase, references and text or parts."""
-    state = pipeline.snapshot()
-    state.pop("text" if pipeline.spec.format == "html" else "parts")
-    return {**_ids(pipeline.spec), **state}
 
 
 async def execute(run: live.LiveRun) -> None:
@@ -65,7 +65,7 @@ async def execute(run: live.LiveRun) -> None:
     with translation.override(pipeline.spec.language or None):
         try:
             if not run.stop_reason:
-                async with asyncio.timeout(app_settings().RUN_SECONDS):
+                async with asyncio.timeout(app_settings().RUN_SECONDS) as limit:
                     await pipeline.run()
             closing = _close(run)
         except asyncio.CancelledError:
@@ -73,45 +73,91 @@ async def execute(run: live.LiveRun) -> None:
                 run.stop_reason = "shutdown"
             closing = _close(run)
             asyncio.current_task().uncancel()
-        except TimeoutError:
-            closing = _failed(run, ModelTimeout("The run took longer than RUN_SECONDS."))
-        except RunFailed as error:
-            closing = _failed(run, error)
+        except TimeoutError as error:
+            over = ModelTimeout("The run took longer than RUN_SECONDS.")
+            closing = _failed(run, over if limit.expired() else error)
         except Exception as error:
             closing = _failed(run, error)
-        await _save(run, closing)
+        await _to_the_end(asyncio.ensure_future(_save(run, closing)))
+
+
+async def _to_the_end(saving: asyncio.Future[None]) -> None:
+    """Wait for ``saving`` although a stop may come while the end is being saved."""
+    while not saving.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.shield(saving)
 
 
 def _close(run: live.LiveRun) -> Closing:
+    run.is_closing = True
     outcome, code = STOPS.get(run.stop_reason, (None, ""))
     return run.pipeline.close(outcome, error_code=code)
 
 
 def _failed(run: live.LiveRun, error: Exception) -> Closing:
-    code = error.code if isinstance(error, RunFailed) else "failed"
-    # The message may quote the provider; it goes to the log only, without the question.
-    logger.error("Run %s failed (%s): %s", run.id, code, error, exc_info=error)
+    known = isinstance(error, RunFailed | BudgetExhausted)
+    code = error.code if known else "failed"
+    logger.error("Run %s failed (%s): %s", run.id, code, trace(error))
+    logger.debug("Run %s failed.", run.id, exc_info=error)
+    run.is_closing = True
+    retryable = error.retryable if known else True
     try:
-        return run.pipeline.close(OUTCOMES.get(code, "failed"), error_code=code)
-    except Exception:
-        logger.exception("Run %s: its stages could not be flushed.", run.id)
-        return Closing(outcome="failed", error_code=code)
+        closing = run.pipeline.close(OUTCOMES.get(code, "failed"), error_code=code)
+    except Exception as flaw:
+        logger.error("Run %s: its stages could not be flushed: %s", run.id, trace(flaw))
+        closing = Closing(outcome="failed", error_code=code)
+    return replace(closing, retryable=retryable)
 
 
 async def _save(run: live.LiveRun, closing: Closing) -> None:
-    frame = last_frame(run.pipeline.spec, closing)
+    """Save how the run ended, tell its readers, then the site."""
+    run.closing = closing
     sequence = run.log.last_id + 1
-    seconds = time.monotonic() - run.began
-    if run.stop_reason != "deleted":
+    frame = last_frame(run.pipeline.spec, closing)
+    turn = None
+    try:
+        frame, turn = await _saved(run, closing, frame, sequence)
+    finally:
+        run.log.append(frame, id=sequence)
+        run.ended_at = time.monotonic()
+    if turn is not None:
+        seconds = run.ended_at - run.began
+        await receiver_burst(announce, turn, closing, run_id=run.id, seconds=seconds)
+
+
+async def _saved(
+    run: live.LiveRun, closing: Closing, frame: Frame, sequence: int
+) -> tuple[Frame, Turn | None]:
+    """Close the turn, with patience for a busy database; returns the frame to end with.
+
+    That is another one where the row was closed by somebody else, or could not be written: then
+    the sweep will find it.
+    """
+    for pause in SAVE_PAUSES_SECONDS:
+        await asyncio.sleep(pause)
         try:
-            await burst(
-                close_turn, run.id, closing, frame=frame, sequence=sequence, seconds=seconds
-            )
-        except Exception:
-            # The sweep will find the row; the reader still gets what was written.
-            logger.exception("Run %s could not be saved.", run.id)
-    run.log.append(frame, id=sequence)
-    run.ended_at = time.monotonic()
+            turn, ended_with = await burst(_write, run, closing, frame, sequence)
+        except Exception as error:
+            logger.error("Run %s could not be saved: %s", run.id, trace(error))
+            logger.debug("Run %s could not be saved.", run.id, exc_info=error)
+        else:
+            run.is_saved = True
+            return ended_with or frame, turn
+    return last_frame(run.pipeline.spec, replace(closing, error_code="not_saved")), None
+
+
+def _write(
+    run: live.LiveRun, closing: Closing, frame: Frame, sequence: int
+) -> tuple[Turn | None, Frame | None]:
+    """Close the turn; where somebody else has, return the frame he closed it with."""
+    turn = close_turn(run.id, closing, frame=frame, sequence=sequence)
+    if turn is not None:
+        return turn, None
+    row = Run.objects.filter(pk=run.id).first()
+    if row is None:  # the conversation was erased; what was reserved for it is not
+        settle(run.pipeline.reserved, used_tokens=closing.usage.total_tokens)
+        return None, None
+    return None, Frame(kind=row.last_frame["kind"], data=row.last_frame["data"])
 
 
 def last_frame(spec: RunSpec, closing: Closing) -> Frame:
@@ -119,7 +165,7 @@ def last_frame(spec: RunSpec, closing: Closing) -> Frame:
     if closing.error_code:
         data = {
             "code": closing.error_code,
-            "retryable": closing.outcome != "refused",
+            "retryable": closing.retryable and closing.outcome != "refused",
             "outcome": closing.outcome,
         }
         return Frame(kind="error", data=data)
@@ -132,11 +178,3 @@ def last_frame(spec: RunSpec, closing: Closing) -> Frame:
         "usage": closing.usage.as_dict(),
     }
     return Frame(kind="stopped" if closing.outcome == "stopped" else "done", data=data)
-
-
-def _ids(spec: RunSpec) -> dict[str, Any]:
-    return {
-        "conversation_id": str(spec.conversation_id),
-        "turn": spec.position,
-        "run": str(spec.run_id),
-    }

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..answers.pipeline import Pipeline
+from ..answers.turns import Closing
 from .log import EventLog
 
 KEEP_SECONDS = 60
@@ -28,23 +29,30 @@ class LiveRun:
     task: asyncio.Task[Any] | None = None
     loop: asyncio.AbstractEventLoop | None = None
     stop_reason: str = ""
-    """Why the task was cancelled: ``stopped``, ``abandoned``, ``deleted``, ``shutdown``."""
+    """Why the task was cancelled: ``stopped``, ``abandoned``, ``deleted`` (its row is gone),
+    ``swept`` (another process took it for dead) or ``shutdown``."""
+    is_closing: bool = False
+    """The stages are being flushed and saved: too late to cancel."""
     remote_read_at: float = float("-inf")
     """When a reader in another process was last seen, by this process's monotonic clock."""
     last_reader_at: float = field(default_factory=time.monotonic)
     written_id: int = -1
     written_at: float = float("-inf")
+    closing: Closing | None = None
+    """What it ended with, once that is known."""
+    is_saved: bool = False
     ended_at: float | None = None
 
     def cancel(self, reason: str) -> None:
         """Ask the run to end; safe from any thread, and only the first reason counts."""
-        if self.stop_reason or self.ended_at is not None or self.loop is None:
+        if self.ended_at is None and self.loop is not None:
+            self.loop.call_soon_threadsafe(self._cancel, reason)
+
+    def _cancel(self, reason: str) -> None:
+        if self.stop_reason or self.is_closing:
             return
         self.stop_reason = reason
-        self.loop.call_soon_threadsafe(self._cancel_task)
-
-    def _cancel_task(self) -> None:
-        if self.task is not None:
+        if self.task is not None:  # else it has not begun, and will see the reason
             self.task.cancel()
 
 
@@ -61,6 +69,12 @@ def find(run_id: uuid.UUID) -> LiveRun | None:
     """Return the run if it lives, or lived until just now, in this process."""
     with _lock:
         return _runs.get(run_id)
+
+
+def unsaved() -> list[LiveRun]:
+    """Return the runs whose end is not saved."""
+    with _lock:
+        return [run for run in _runs.values() if not run.is_saved]
 
 
 def running() -> list[LiveRun]:

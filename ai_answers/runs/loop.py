@@ -1,20 +1,25 @@
 """The event-loop thread of the process: where runs live, apart from any request.
 
 Started at the first run, so after any fork, as a daemon; a forked child starts its own. Chat-model
-clients are shared, so they must only ever see this one loop.
+clients are shared, so they must only ever see this one loop. Whatever is raised on the thread, the
+loop goes on; one that was stopped or has lost its thread is replaced at the next run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import os
 import sys
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from ..exceptions import ConfigurationError
+from ..chat_models import forget_models
+from ..exceptions import ConfigurationError, trace
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -25,7 +30,7 @@ PATCHERS: dict[str, tuple[str, str]] = {
 """Module that replaces the standard library → its question, and what to ask it about."""
 
 _lock = threading.Lock()
-_loops: dict[int, asyncio.AbstractEventLoop] = {}
+_loops: dict[int, tuple[asyncio.AbstractEventLoop, threading.Thread]] = {}
 
 
 def run_loop() -> asyncio.AbstractEventLoop:
@@ -39,12 +44,16 @@ def run_loop() -> asyncio.AbstractEventLoop:
             f"{patcher} has replaced threading; use a server with real threads or an ASGI server."
         )
     with _lock:
-        loop = _loops.get(os.getpid())
-        if loop is None:
-            loop = _loops[os.getpid()] = asyncio.new_event_loop()
+        loop, thread = _loops.get(os.getpid(), (None, None))
+        if loop is None or loop.is_closed() or not thread.is_alive():
+            if loop is not None:
+                logger.error("The loop thread has ended; another one takes over.")
+                forget_models()  # their connections belong to the old loop
+            loop = asyncio.new_event_loop()
             thread = threading.Thread(
                 target=_serve, args=(loop,), name="ai_answers-loop", daemon=True
             )
+            _loops[os.getpid()] = (loop, thread)
             thread.start()
         return loop
 
@@ -78,4 +87,10 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which never forks
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
-    loop.run_forever()
+    while True:
+        try:
+            loop.run_forever()
+            return  # somebody called stop()
+        except BaseException as error:
+            # asyncio lets SystemExit and KeyboardInterrupt of a task through to here.
+            logger.error("Something on the loop thread tried to end it: %s", trace(error))

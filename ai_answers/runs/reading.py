@@ -8,30 +8,36 @@ frame. No database connection is held between two looks.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from typing import Any
 
-from django.db import connection, connections
+from django.db import connections
 from django.utils import timezone
 
-from ..answers.turns import interrupt_if_stale
+from ..answers.showing import references_now
+from ..answers.turns import interrupt_if_stale, stale_before
 from ..bursts import burst
 from ..conf import app_settings
 from ..models import Run
-from ..values import Frame
+from ..values import Asker, Frame
 from . import live
 from .log import Entry
 
 REMOTE_POLL_SECONDS = 0.5
+TELL_SECONDS = 2.0
+"""Between two marks that somebody reads; the executing process counts one for five seconds."""
 
 
 class DatabaseTail:
     """A reader's place in a run that another process executes: snapshots only."""
 
-    def __init__(self, run_id: Any, *, last_seen: int) -> None:
+    def __init__(self, run_id: Any, asker: Asker, *, last_seen: int) -> None:
         self._run_id = run_id
+        self._asker = asker
         self._last_seen = last_seen
 
     def poll(self) -> list[Entry]:
@@ -40,26 +46,47 @@ class DatabaseTail:
         Also tells the executing process that somebody reads. A row that is gone (the
         conversation was deleted) ends with an error frame.
         """
-        run = Run.objects.select_related("turn").filter(pk=self._run_id).first()
-        if run is None:
+        rows = Run.objects.filter(pk=self._run_id)
+        state = rows.values("status", "sequence", "heartbeat_at", "last_read_at").first()
+        if state is None:
             data = {"code": "not_found", "retryable": False, "outcome": "failed"}
             return [Entry(self._last_seen + 1, Frame(kind="error", data=data))]
+        is_running = state["status"] == Run.Status.RUNNING
+        if is_running and state["heartbeat_at"] > stale_before():
+            self._tell(rows, state["last_read_at"])
+            if state["sequence"] <= self._last_seen:
+                return []
+        run = rows.select_related("turn__conversation__agent").get()
         if run.status == Run.Status.RUNNING and interrupt_if_stale(run):
             run.refresh_from_db()
         if run.status == Run.Status.ENDED:
             return self._ending(run)
-        Run.objects.filter(pk=run.pk).update(last_read_at=timezone.now())
-        if run.sequence <= self._last_seen:
-            return []
         self._last_seen = run.sequence
-        return [Entry(run.sequence, Frame(kind="snapshot", data=snapshot_data(run)))]
+        return [Entry(run.sequence, Frame(kind="snapshot", data=self._data(run)))]
+
+    def _tell(self, rows: Any, last_read_at: Any) -> None:
+        now = timezone.now()
+        if last_read_at is None or (now - last_read_at).total_seconds() > TELL_SECONDS:
+            rows.update(last_read_at=now)
+
+    def _data(self, run: Run) -> dict[str, Any]:
+        """Return a snapshot in which nothing is shown that the asker may no longer see."""
+        data = snapshot_data(run)
+        return data | {"references": self._shown(run, data["references"])}
+
+    def _shown(self, run: Run, references: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        mode = run.turn.conversation.agent.reference_view_mode
+        return references_now(references, self._asker, view_mode=mode)
 
     def _ending(self, run: Run) -> list[Entry]:
-        last = Frame(kind=run.last_frame["kind"], data=run.last_frame["data"])
+        data = dict(run.last_frame["data"])
+        if "references" in data:
+            data["references"] = self._shown(run, data["references"])
+        last = Frame(kind=run.last_frame["kind"], data=data)
         entries = [Entry(run.sequence, last)]
         if self._last_seen != run.sequence - 1:
-            data = snapshot_data(run)
-            entries.insert(0, Entry(run.sequence - 1, Frame(kind="snapshot", data=data)))
+            snapshot = Frame(kind="snapshot", data=self._data(run))
+            entries.insert(0, Entry(run.sequence - 1, snapshot))
         self._last_seen = run.sequence
         return entries
 
@@ -85,12 +112,15 @@ def is_delivered(run: Run, *, last_seen: int) -> bool:
     return run.status == Run.Status.ENDED and last_seen == run.sequence
 
 
-def frames(run_id: Any, *, last_seen: int = 0) -> Iterator[Entry | None]:
-    """Yield the run's entries after ``last_seen``, and ``None`` as heartbeat."""
+def frames(run_id: Any, asker: Asker, *, last_seen: int = 0) -> Iterator[Entry | None]:
+    """Yield the run's entries after ``last_seen``, and ``None`` as heartbeat.
+
+    ``asker`` reads: references from the database are checked for him again.
+    """
     heartbeat = app_settings().HEARTBEAT_SECONDS
     here = live.find(run_id)
     if here is None:
-        yield from _from_database(DatabaseTail(run_id, last_seen=last_seen), heartbeat)
+        yield from _from_database(DatabaseTail(run_id, asker, last_seen=last_seen), heartbeat)
         return
     news = threading.Event()
     here.log.subscribe(news.set)
@@ -108,19 +138,22 @@ def frames(run_id: Any, *, last_seen: int = 0) -> Iterator[Entry | None]:
         here.log.unsubscribe(news.set)
 
 
-async def aframes(run_id: Any, *, last_seen: int = 0) -> AsyncIterator[Entry | None]:
+async def aframes(run_id: Any, asker: Asker, *, last_seen: int = 0) -> AsyncIterator[Entry | None]:
     """Async twin of ``frames``."""
     heartbeat = app_settings().HEARTBEAT_SECONDS
     here = live.find(run_id)
     if here is None:
-        tail = DatabaseTail(run_id, last_seen=last_seen)
-        async for entry in _afrom_database(tail, heartbeat):
-            yield entry
+        tail = DatabaseTail(run_id, asker, last_seen=last_seen)
+        async with aclosing(_afrom_database(tail, heartbeat)) as entries:
+            async for entry in entries:
+                yield entry
         return
     loop, news = asyncio.get_running_loop(), asyncio.Event()
 
     def wake() -> None:
-        loop.call_soon_threadsafe(news.set)
+        # The reader's loop may have been closed on it; the writer must not pay for that.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(news.set)
 
     here.log.subscribe(wake)
     try:
@@ -139,10 +172,10 @@ async def aframes(run_id: Any, *, last_seen: int = 0) -> AsyncIterator[Entry | N
         here.log.unsubscribe(wake)
 
 
-def wait(run_id: Any) -> Frame:
+def wait(run_id: Any, asker: Asker) -> Frame:
     """Block until the run has ended and return its last frame (the JSON path)."""
     last = None
-    for entry in frames(run_id):
+    for entry in frames(run_id, asker):
         if entry is not None:
             last = entry.frame
     return last
@@ -184,5 +217,5 @@ async def _afrom_database(tail: DatabaseTail, heartbeat: float) -> AsyncIterator
 
 def release_connections() -> None:
     """Close this thread's connections, unless a caller's transaction needs them (TestCase)."""
-    if not connection.in_atomic_block:
+    if not any(connection.in_atomic_block for connection in connections.all(initialized_only=True)):
         connections.close_all()

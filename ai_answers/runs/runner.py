@@ -6,10 +6,12 @@ import asyncio
 from abc import ABC, abstractmethod
 
 from asgiref.sync import async_to_sync
+from django.db import connection
 
 from ..answers.conversations import RunSpec
 from ..bursts import inline
 from ..conf import app_settings, import_part
+from ..exceptions import ConfigurationError
 from . import shutdown, upkeep
 from .execution import execute, make_live
 from .loop import run_loop, submit
@@ -27,10 +29,18 @@ class ThreadRunner(Runner):
     """Runs are tasks on the process's loop thread: they outlive the request."""
 
     def __init__(self) -> None:
-        run_loop()  # refuses where there are no real threads, before a turn is opened
+        # Both before a turn is opened: no real threads, or a caller's open transaction.
+        run_loop()
+        if connection.in_atomic_block:
+            raise ConfigurationError(
+                "A run works on connections of its own and would not see the rows of this open "
+                "transaction. In a TestCase set AI_ANSWERS['RUNNER'] to "
+                "'ai_answers.runs.runner.InlineRunner'."
+            )
 
     def start(self, spec: RunSpec) -> None:
         run = make_live(spec)
+        run.loop = run_loop()  # a stop may come before the task has begun
         shutdown.install()
         submit(_started(run))
 

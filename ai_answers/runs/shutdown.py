@@ -14,6 +14,7 @@ import os
 from django.db import connections
 
 from ..answers.turns import close_turn
+from ..exceptions import trace
 from . import live
 from .execution import last_frame
 
@@ -30,12 +31,13 @@ def install() -> None:
 
 
 def _interrupt_all() -> None:
-    for run in live.running():
-        run.stop_reason = "shutdown"
+    for run in live.unsaved():
+        run.is_closing = True
         try:
-            closing = run.pipeline.close("interrupted", error_code="interrupted")
+            # One that had ended, but found no executor to save it, keeps its own end.
+            closing = run.closing or run.pipeline.close("interrupted", error_code="interrupted")
             frame = last_frame(run.pipeline.spec, closing)
             close_turn(run.id, closing, frame=frame, sequence=run.log.last_id + 1)
-        except Exception:
-            logger.exception("Run %s could not be saved at exit; a sweep will end it.", run.id)
+        except Exception as error:
+            logger.error("Run %s could not be saved at exit: %s", run.id, trace(error))
     connections.close_all()

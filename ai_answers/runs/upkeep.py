@@ -104,8 +104,10 @@ async def _poll() -> None:
         if run_id not in seen:
             run.cancel("deleted")  # the conversation was erased while it was being answered
             continue
-        stop_requested, last_read_at = seen[run_id]
-        if stop_requested:
+        status, stop_requested, last_read_at = seen[run_id]
+        if status != Run.Status.RUNNING:
+            run.cancel("swept")
+        elif stop_requested:
             run.cancel("stopped")
         if last_read_at is not None:
             run.remote_read_at = now - (wall - last_read_at).total_seconds()
@@ -116,12 +118,10 @@ async def _poll() -> None:
             run.cancel("abandoned")
 
 
-def _read_rows(run_ids: list[Any]) -> dict[Any, tuple[bool, Any]]:
+def _read_rows(run_ids: list[Any]) -> dict[Any, tuple[str, bool, Any]]:
     rows = Run.objects.filter(pk__in=run_ids)
-    return {
-        pk: (stop, read)
-        for pk, stop, read in rows.values_list("pk", "stop_requested", "last_read_at")
-    }
+    fields = rows.values_list("pk", "status", "stop_requested", "last_read_at")
+    return {pk: (status, stop, read) for pk, status, stop, read in fields}
 
 
 async def _sweep() -> None:

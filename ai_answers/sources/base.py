@@ -78,9 +78,10 @@ class Source(ABC):
             return obj.get_absolute_url() or ""
 
     def get_content(self, obj: Any, language: str) -> str:
-        """Return the text as Markdown. Default: ``fields``, each under its label if several."""
+        """Return the text as Markdown. Default: ``fields``, short values behind their labels."""
         with in_language(language):
-            return labelled_fields(obj, self.fields, html_fields=self.html_fields)
+            title = str(self.get_title(obj, language) or "")
+            return labelled_fields(obj, self.fields, html_fields=self.html_fields, title=title)
 
     def get_anchor(self, heading: str) -> str:
         """Return the ``id`` that ``heading`` has on the page; ``""`` when it has none."""

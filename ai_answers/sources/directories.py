@@ -65,8 +65,6 @@ class DirectorySource(Source):
         suffixes: Iterable[str] = MARKDOWN | HTML | TEXT,
     ) -> None:
         self.path = Path(path)
-        if not self.path.is_dir():
-            raise ConfigurationError(f"{name!r} needs an existing folder as path, not {path!r}.")
         self.name = name
         self.base_url = base_url
         self.language = language
@@ -96,6 +94,11 @@ class DirectorySource(Source):
         return self._page(obj)[1]
 
     def get_ids(self) -> list[str]:
+        if not self.path.is_dir():
+            # Not an empty list: all that is indexed would be taken for deleted.
+            raise ConfigurationError(
+                f"The source {self.name!r} needs an existing folder as path, not {self.path!r}."
+            )
         found = []
         for folder, folders, names in os.walk(self.path):  # does not follow links to folders
             folders[:] = sorted(name for name in folders if not name.startswith("."))

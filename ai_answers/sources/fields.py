@@ -1,7 +1,8 @@
 """The text of an object from a list of its fields: the default of ``Source.get_content``.
 
-In: an object and names. Out: Markdown, each value under its label when there are several.
-Empty values are left out. Test it with any object that has attributes.
+In: an object and names. Out: Markdown: prose as it is, short values behind their label ("Price:
+4 euros"). Empty values, and the title, which every chunk carries anyway, are left out. Test it
+with any object that has attributes.
 """
 
 from __future__ import annotations
@@ -19,9 +20,14 @@ from django.utils.text import capfirst
 from ..exceptions import ConfigurationError
 from .html import html_to_markdown
 
+SHORT = 80
+"""Longest value, in characters, that a label stands before."""
 
-def labelled_fields(obj: Any, names: Iterable[str], *, html_fields: Iterable[str] = ()) -> str:
-    """Return the values of ``names`` as Markdown, in their order.
+
+def labelled_fields(
+    obj: Any, names: Iterable[str], *, html_fields: Iterable[str] = (), title: str = ""
+) -> str:
+    """Return the values of ``names`` as Markdown, in their order; not one that is the ``title``.
 
     Raises ``ConfigurationError`` for a name the object does not have.
     """
@@ -34,6 +40,7 @@ def labelled_fields(obj: Any, names: Iterable[str], *, html_fields: Iterable[str
             texts.append((label(obj, name), text.strip()))
     if len(texts) == 1:
         return texts[0][1]
+    texts = [pair for pair in texts if pair[1] != title.strip()] or texts
     return "\n\n".join(_labelled(*pair) for pair in texts)
 
 
@@ -65,9 +72,9 @@ def label(obj: Any, name: str) -> str:
 
 
 def _labelled(label: str, text: str) -> str:
-    # A structure such as a list or a heading would be spoilt by words in front of it.
-    separator = "\n\n" if "\n" in text else " "
-    return f"{label}:{separator}{text}"
+    # Prose speaks for itself, and words in front of it would be quoted with it; a structure
+    # such as a list or a heading would be spoilt by them.
+    return text if "\n" in text or len(text) > SHORT else f"{label}: {text}"
 
 
 def _text(value: Any) -> str:

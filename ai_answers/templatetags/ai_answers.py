@@ -2,7 +2,8 @@
 
 In: the slug of a saved block, or options. Out: the block's template, rendered without the
 request. A slug that no block has costs a page nothing but the block: a note with ``DEBUG``,
-else a logged warning and nothing. Wrong arguments are the developer's and raise always.
+else a logged warning and nothing. With ``DEBUG`` an agent that cannot answer is said in the same
+place; that may cost a query. Wrong arguments are the developer's and raise always.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from django import template
 from django.conf import settings
 from django.template import Context
 
-from .blocks import Shell, UnknownBlock, answer_shell, question_shell, sources_shell
+from .blocks import (
+    Shell,
+    UnknownBlock,
+    answer_shell,
+    question_shell,
+    refuse_more,
+    sources_shell,
+)
 
 logger = logging.getLogger(__name__)
 register = template.Library()
@@ -40,21 +48,21 @@ def ai_answers_media(context: Context) -> dict[str, Any]:
 
 
 @register.simple_tag(takes_context=True)
-def ai_answer(context: Context, slug: str | None = None, **options: Any) -> str:
+def ai_answer(context: Context, slug: str | None = None, *more: Any, **options: Any) -> str:
     """Place an Answer block: ``{% ai_answer "main" %}`` or ``{% ai_answer agent="library" %}``."""
-    return _render(context, "answer", answer_shell, slug, options)
+    return _render(context, "answer", answer_shell, slug, more, options)
 
 
 @register.simple_tag(takes_context=True)
-def ai_question(context: Context, slug: str | None = None, **options: Any) -> str:
+def ai_question(context: Context, slug: str | None = None, *more: Any, **options: Any) -> str:
     """Place a Question block: a saved one, or one for ``target``, an Answer block's DOM id."""
-    return _render(context, "question", question_shell, slug, options)
+    return _render(context, "question", question_shell, slug, more, options)
 
 
 @register.simple_tag(takes_context=True)
-def ai_sources(context: Context, slug: str | None = None, **options: Any) -> str:
+def ai_sources(context: Context, slug: str | None = None, *more: Any, **options: Any) -> str:
     """Place a Sources block: a saved one, or one for ``target``, an Answer block's DOM id."""
-    return _render(context, "sources", sources_shell, slug, options)
+    return _render(context, "sources", sources_shell, slug, more, options)
 
 
 @register.filter(is_safe=True)
@@ -68,8 +76,10 @@ def _render(
     name: str,
     make_shell: Callable[[str | None, dict[str, Any]], Shell],
     slug: str | None,
+    more: tuple[Any, ...],
     options: dict[str, Any],
 ) -> str:
+    refuse_more(f"ai_{name}", more)
     try:
         shell = make_shell(slug, options)
     except UnknownBlock as error:

@@ -2,13 +2,14 @@
 
 In: a slug or options. Out: a frozen value for the block's template: configuration alone, the
 same for every visitor, so a page that holds it can be cached (S75, S76).
-A saved block costs one query, options none. No request: call it to test it.
+A saved block costs one query, options none; with ``DEBUG`` one more looks whether the agent can
+answer. No request: call it to test it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -19,7 +20,7 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, ngettext
 
 from ..conf import app_settings
-from ..models import AnswerBlock, QuestionBlock, SourcesBlock
+from ..models import Agent, AnswerBlock, QuestionBlock, SourcesBlock
 
 _DOM_ID = re.compile(r"[A-Za-z][\w:.-]*")
 # One number of each plural category, in every language that has it; CLDR's fractions aside.
@@ -27,7 +28,7 @@ _PLURAL_EXAMPLES = {"zero": 0, "one": 1, "two": 2, "few": 3, "many": 11, "other"
 
 
 class UnknownBlock(LookupError):
-    """No saved block has the slug; the message lists those there are."""
+    """There is nothing to place: no block has the slug or, with ``DEBUG``, no agent answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ class QuestionShell:
     placeholder: str = ""
     submit_label: str = ""
     suggested_questions: tuple[str, ...] = ()
+    warning: str = ""
+    """With ``DEBUG``: what the script shows where the page has no such Answer block."""
     ask_url: str = field(default_factory=lambda: reverse("ai_answers:ask"))
     max_length: int = field(default_factory=lambda: app_settings().MAX_QUESTION_CHARS)
 
@@ -95,15 +98,23 @@ QUESTION_OPTIONS: Mapping[str, type] = {
     "suggested_questions": object,
 }
 SOURCES_OPTIONS: Mapping[str, type] = {"target": str, "label": str}
+OPTIONS = {
+    "ai_answer": ("agent", ANSWER_OPTIONS),
+    "ai_question": ("target", QUESTION_OPTIONS),
+    "ai_sources": ("target", SOURCES_OPTIONS),
+}
+"""Tag → the option it needs, and all it may have."""
 
 
 def answer_shell(slug: str | None, options: Mapping[str, Any]) -> AnswerShell:
     """Return the shell of the saved block ``slug``, or of ``options`` if it is ``None``."""
     if slug is None:
-        given = dict(_checked("ai_answer", options, ANSWER_OPTIONS, needed="agent"))
+        given = dict(_checked("ai_answer", options))
+        _look_for_agent("ai_answer", given["agent"])
         dom_id = given.pop("id", f"ai-answers-answer-{given['agent']}")
         return AnswerShell(dom_id=_checked_id("ai_answer", "id", dom_id), **given)
     block = _saved(AnswerBlock, slug, "ai_answer", options, related="agent")
+    _look_for_agent("ai_answer", block.agent.slug)
     return AnswerShell(
         dom_id=block.dom_id,
         agent=block.agent.slug,
@@ -118,31 +129,36 @@ def answer_shell(slug: str | None, options: Mapping[str, Any]) -> AnswerShell:
 def question_shell(slug: str | None, options: Mapping[str, Any]) -> QuestionShell:
     """Return the shell of the saved block ``slug``, or of ``options`` if it is ``None``."""
     if slug is None:
-        given = dict(_checked("ai_question", options, QUESTION_OPTIONS, needed="target"))
+        given = dict(_checked("ai_question", options))
         _checked_id("ai_question", "target", given["target"])
         if not _is_path(given.get("target_url", "")):
             raise TemplateSyntaxError(
                 f"ai_question: target_url must be a path of this site such as '/ask/', "
                 f"not {given['target_url']!r}."
             )
+        _look_for_agent("ai_question", given.get("agent", ""))
         given["suggested_questions"] = _lines(given.get("suggested_questions", ()))
+        given["warning"] = _warning(given["target"], given.get("target_url", ""))
         return QuestionShell(**given)
     block = _saved(QuestionBlock, slug, "ai_question", options, related="target__agent")
+    _look_for_agent("ai_question", block.target.agent.slug)
+    # The script asks the URL for its origin as well; this keeps the markup clean.
+    target_url = block.target_url if _is_path(block.target_url) else ""
     return QuestionShell(
         target=block.target.dom_id,
-        # The script asks the URL for its origin as well; this keeps the markup clean.
-        target_url=block.target_url if _is_path(block.target_url) else "",
+        target_url=target_url,
         agent=block.target.agent.slug,
         placeholder=block.placeholder,
         submit_label=block.submit_label,
         suggested_questions=_lines(block.suggested_questions),
+        warning=_warning(block.target.dom_id, target_url),
     )
 
 
 def sources_shell(slug: str | None, options: Mapping[str, Any]) -> SourcesShell:
     """Return the shell of the saved block ``slug``, or of ``options`` if it is ``None``."""
     if slug is None:
-        given = _checked("ai_sources", options, SOURCES_OPTIONS, needed="target")
+        given = _checked("ai_sources", options)
         _checked_id("ai_sources", "target", given["target"])
         return SourcesShell(**given)
     block = _saved(SourcesBlock, slug, "ai_sources", options, related="target")
@@ -155,23 +171,56 @@ def _saved(model: Any, slug: str, tag: str, options: Mapping[str, Any], *, relat
             f"{tag} takes the slug of a saved block or options, not both: "
             f"got {slug!r} and {', '.join(sorted(options))}."
         )
+    if not slug:
+        raise UnknownBlock(
+            f'{tag}: the slug is empty. A slug stands in quotes, as in {{% {tag} "main" %}}; '
+            "a name without them is a variable of the template."
+        )
     block = model.objects.select_related(related).filter(slug=slug).first()
     if block is None:
         raise UnknownBlock(f"{tag}: no {model._meta.verbose_name} has the slug {slug!r}.")
     return block
 
 
-def _checked(
-    tag: str, options: Mapping[str, Any], known: Mapping[str, type], *, needed: str
-) -> Mapping[str, Any]:
+def _look_for_agent(tag: str, slug: str) -> None:
+    """With ``DEBUG``, raise ``UnknownBlock`` if the agent named by ``slug`` cannot be asked."""
+    if not settings.DEBUG or not slug:
+        return
+    enabled = dict(Agent.objects.values_list("slug", "enabled"))
+    if not enabled.get(slug):
+        why = "is switched off" if slug in enabled else "does not exist"
+        others = ", ".join(repr(other) for other, is_on in enabled.items() if is_on)
+        raise UnknownBlock(f"{tag}: the agent {slug!r} {why}. Agents here: {others or 'none'}.")
+
+
+def _warning(target: str, target_url: str) -> str:
+    if not settings.DEBUG or target_url:
+        return ""
+    return (
+        f"ai_question: this page has no Answer block with the DOM id {target!r}, and no "
+        "target_url leads to one. The id of a saved block is shown in the admin."
+    )
+
+
+def refuse_more(tag: str, more: Sequence[Any]) -> None:
+    """Raise if the tag was given a second text; Django would not say what is right."""
+    if more:
+        raise TemplateSyntaxError(f"{_usage(tag)}; too much: {', '.join(map(repr, more))}.")
+
+
+def _usage(tag: str) -> str:
+    needed, known = OPTIONS[tag]
+    others = ", ".join(name for name in known if name != needed)
+    return f"{tag} takes the slug of a saved block, or {needed!r} and any of {others}"
+
+
+def _checked(tag: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return ``options`` if their names and types are right, else raise with the right ones."""
+    needed, known = OPTIONS[tag]
     unknown = sorted(set(options) - set(known))
     if unknown or not options.get(needed):
         wrong = f"unknown: {', '.join(unknown)}" if unknown else f"{needed!r} is missing or empty"
-        raise TemplateSyntaxError(
-            f"{tag} takes the slug of a saved block, or {needed!r} and any of "
-            f"{', '.join(name for name in known if name != needed)}; {wrong}."
-        )
+        raise TemplateSyntaxError(f"{_usage(tag)}; {wrong}.")
     for name, value in options.items():
         # Texts that a view marked for translation are promises, not strings.
         if not isinstance(value, known[name]) and not (

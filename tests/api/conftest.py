@@ -1,6 +1,8 @@
 import json
+import threading
 
 import pytest
+from django.db import connections
 from django.test import Client
 
 from ..content import make_agent, make_pages
@@ -10,6 +12,20 @@ from ..content import make_agent, make_pages
 def agent(transactional_db):
     make_pages()
     return make_agent()
+
+
+def elsewhere(function, **arguments):
+    """Run ``function`` on a thread of its own, as another request would be."""
+
+    def work():
+        try:
+            function(**arguments)
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
 class Api:

@@ -1,17 +1,22 @@
 import datetime
 import json
 import threading
+import time
 import uuid
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.db.models.signals import pre_save
 from django.utils import timezone
 
 from ai_answers.chat_models.scripted import Reply, call, say, scripted
-from ai_answers.models import Agent, Conversation, Feedback, Run, Turn
+from ai_answers.models import Agent, BudgetDay, Conversation, Feedback, Run, Turn
+from ai_answers.signals import answer_finished
 
 from ..site.models import Article
 from ..sse import frames_of
+from .conftest import elsewhere
 
 ANSWER = "They leave on Friday at six [1]."
 
@@ -82,6 +87,17 @@ def test_an_anonymous_conversation_belongs_to_whoever_holds_its_id(visitor, api)
     first = ask(visitor).json()
     assert Conversation.objects.get().owner is None
     assert ask(api(), conversation_id=first["conversation_id"]).status_code == 200
+
+
+def test_a_conversation_that_a_signed_in_user_continues_becomes_his(agent, member, api, visitor):
+    """What only he may see must not be readable by whoever had the id before (S20-S22)."""
+    first = ask(visitor).json()["conversation_id"]
+    signed_in = api(member)
+    assert ask(signed_in, conversation_id=first).status_code == 200
+    assert Conversation.objects.get().owner == member
+    assert visitor.get(f"conversations/{first}").status_code == 404
+    assert ask(visitor, conversation_id=first).status_code == 404
+    assert signed_in.get(f"conversations/{first}").status_code == 200
 
 
 def test_an_owned_conversation_is_its_owners_only(agent, member, api):
@@ -234,6 +250,143 @@ def test_a_conversation_can_be_erased(visitor):
     assert visitor.delete(path).json() == {"status": "deleted"}
     assert visitor.get(path).status_code == 404
     assert (Conversation.objects.count(), Turn.objects.count(), Run.objects.count()) == (0, 0, 0)
+
+
+def test_a_conversation_erased_during_a_run_ends_the_run_and_gives_its_budget_back(visitor):
+    reply = Reply(deltas=["On Friday ", "[1]. "], hang_seconds=30)
+    with scripted(reply):
+        response = visitor.ask(stream=True)
+        stream = iter(response.streaming_content)
+        seen = b""
+        while b"event: token" not in seen:
+            seen += next(stream)
+        visitor.delete(f"conversations/{Conversation.objects.get().pk}")
+        seen += b"".join(stream)
+    assert b"event: error" in seen and b"event: done" not in seen and b"interrupted" in seen
+    assert set(BudgetDay.objects.values_list("reserved", flat=True)) == {0}
+    assert not Turn.objects.exists()
+
+
+def test_a_stop_while_the_end_is_being_saved_changes_nothing(visitor):
+    """Exactly one last frame, and the run leaves the process."""
+    from ai_answers.runs import live
+
+    def slow(sender, **kwargs):
+        time.sleep(0.5)
+
+    pre_save.connect(slow, sender=Turn)
+    try:
+        with scripted(say(ANSWER)):
+            response = visitor.ask(stream=True)
+            stream = iter(response.streaming_content)
+            seen = b""
+            while b"event: token" not in seen:
+                seen += next(stream)
+            run = Run.objects.get()
+            here = live.find(run.pk)
+            while here.closing is None:
+                time.sleep(0.005)
+            here.cancel("stopped")
+            seen += b"".join(stream)
+    finally:
+        pre_save.disconnect(slow, sender=Turn)
+    assert seen.count(b"event: done") == 1 and b"event: stopped" not in seen
+    assert live.find(run.pk).ended_at is not None and live.find(run.pk).is_saved
+    assert Turn.objects.get().outcome == "answered"
+
+
+def test_receivers_of_answer_finished_come_after_the_end_was_sent_and_once(visitor):
+    heard = []
+
+    def hear(sender, turn, **kwargs):
+        heard.append((turn.outcome, connection.in_atomic_block, kwargs["seconds"] >= 0))
+        time.sleep(1)
+
+    answer_finished.connect(hear)
+    try:
+        began = time.monotonic()
+        assert ask(visitor).status_code == 200
+        assert time.monotonic() - began < 1
+        time.sleep(0.2)
+    finally:
+        answer_finished.disconnect(hear)
+    assert heard == [("answered", False, True)]
+
+
+def test_a_run_takes_no_longer_than_its_time(visitor, settings):
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"RUN_SECONDS": 0.5}
+    with scripted(Reply(deltas=["On Friday [1]. "], hang_seconds=30)):
+        last = frames_of(visitor.ask(stream=True))[-1]
+    assert (last.kind, last.data["code"]) == ("error", "model_timeout")
+    assert Turn.objects.get().answer.strip() == "On Friday[1]."
+
+
+def test_an_abandoned_run_ends_where_the_site_says_so(visitor, settings):
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"ABANDON_SECONDS": 0.5}
+    with scripted(Reply(deltas=["On Friday [1]. "], hang_seconds=30)):
+        response = visitor.ask(stream=True)
+        stream = iter(response.streaming_content)
+        while b"event: token" not in next(stream):
+            pass
+        del stream
+        response.close()
+        deadline = time.monotonic() + 10
+        while not Turn.objects.get().outcome and time.monotonic() < deadline:
+            time.sleep(0.1)
+    assert Turn.objects.get().outcome == "stopped"
+
+
+def test_a_run_that_another_process_took_for_dead_ends_with_what_that_one_saved(visitor):
+    from ai_answers.answers.turns import interrupt
+
+    with scripted(Reply(deltas=["On Friday [1]. "], hang_seconds=30)):
+        response = visitor.ask(stream=True)
+        stream = iter(response.streaming_content)
+        seen = b""
+        while b"event: token" not in seen:
+            seen += next(stream)
+        assert interrupt(Run.objects.get())
+        seen += b"".join(stream)
+    assert b"event: error" in seen and b"interrupted" in seen and b"event: done" not in seen
+    assert Turn.objects.get().outcome == "interrupted"
+
+
+def test_an_interrupted_turn_is_restored_with_its_references(visitor):
+    with scripted(say(ANSWER)):
+        visitor.ask(stream=False)
+    turn = Turn.objects.get()
+    Turn.objects.update(outcome="interrupted", sources=[])
+    path = f"conversations/{turn.conversation_id}"
+    (shown,) = visitor.get(path).json()["turns"]
+    assert [(r["index"], r["label"]) for r in shown["references"]] == [(1, "Depot times")]
+
+
+def test_a_replay_from_the_database_shows_what_may_be_seen_now(visitor):
+    """G10: also in the stored last frame."""
+    from ai_answers.runs import live
+
+    with scripted(say(ANSWER)):
+        run = visitor.ask().json()["run"]
+    live.forget_ended(older_than=0)
+    Article.objects.filter(title="Depot times").update(audience="staff")
+    body = b"".join(visitor.get(f"runs/{run}/events").streaming_content)
+    assert b"Depot times" not in body and body.count(b"No longer available") >= 1
+
+
+def test_a_page_made_private_during_a_run_reaches_no_later_round(visitor):
+    """P17: access is asked again before each round and before the end."""
+
+    def answer(messages):
+        if messages[-1].type == "tool":
+            return say("On Friday [1].")
+        elsewhere(Article.objects.filter(title="Depot times").update, audience="staff")
+        return call("search", query="label address")
+
+    with scripted(answer) as script:
+        body = visitor.ask().json()
+    later = script.requests[1]
+    assert "Depot times" not in "".join(m.text for m in later.messages)
+    assert "Depot times" not in json.dumps(body)
 
 
 RATINGS = [

@@ -4,12 +4,14 @@ import uuid
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.sessions.models import Session
+from django.db.models import F
 
 from ai_answers.chat_models.scripted import call, fail, say, scripted
 from ai_answers.models import Agent, BudgetDay, Conversation, Run, Turn
 from ai_answers.values import Usage
 
 from ..sse import frames_of
+from .conftest import elsewhere
 
 ANSWER = "They leave on Friday at six [1]."
 
@@ -268,6 +270,50 @@ def test_an_answer_of_markers_alone_counts_as_empty(visitor):
     assert body["outcome"] == "no_answer" and body["answer"]["references"] == []
 
 
+def test_markers_that_were_streamed_are_taken_back_before_the_message(visitor):
+    """G17, S68: a reader's text is the same as the final one."""
+    for format in ("markdown", "html"):
+        with scripted(say("[1]", hang_seconds=0.3)):
+            frames = frames_of(visitor.ask(stream=True, format=format))
+        (at,) = [n for n, frame in enumerate(frames) if frame.kind == "snapshot"]
+        assert not "".join(frames[at].data.get("parts", [])) and not frames[at].data.get("text")
+        if format == "markdown":
+            text = "".join(f.data["text"] for f in frames[at:] if f.kind == "token")
+            assert text == frames[-1].data["text"]
+
+
+def test_json_errors_are_in_the_language_that_was_asked_for(visitor):
+    with scripted(fail(RuntimeError("planned"))):
+        response = visitor.ask(language="de")
+    assert "versuchen" in response.json()["error"]["message"]
+
+
+def test_a_code_that_cannot_be_mended_by_asking_again_is_not_retryable(visitor):
+    from ai_answers.exceptions import ModelFailed
+
+    class WrongKey(ModelFailed):
+        code, retryable = "model_auth", False
+
+    with scripted(fail(WrongKey("401"))):
+        assert frames_of(visitor.ask(stream=True))[-1].data["retryable"] is False
+
+
+def test_options_tell_nothing(visitor):
+    response = visitor.client.options("/ai-answers/question", HTTP_X_CSRFTOKEN=visitor.token)
+    assert error_of(response) == (405, "method_not_allowed")
+
+
+def test_no_text_of_a_visitor_or_provider_is_logged_above_debug(visitor, caplog):
+    error = RuntimeError("the provider says: canary-key")
+    error.__cause__ = ValueError("canary-question")
+    with caplog.at_level("INFO"), scripted(fail(error)):
+        visitor.ask("canary-question?")
+        visitor.ask("x", agent="canary-slug")
+        visitor.get("conversations/canary-id")
+    ours = [r.getMessage() for r in caplog.records if r.name.startswith("ai_answers")]
+    assert len(ours) >= 3 and "canary" not in "".join(ours)
+
+
 def test_streamed_text_without_sources_stays_and_json_replaces_it(visitor):
     """S31 (a), S33."""
     nothing = "zzyzx qwv"
@@ -286,6 +332,10 @@ def test_the_same_request_id_is_answered_by_the_same_run(visitor, api):
     assert first == again and len(script.requests) == 1
     with scripted(say(ANSWER)):
         assert api().ask(request_id=request_id).json()["run"] != first["run"]
+    other = visitor.ask("Another question?", request_id=request_id)
+    assert error_of(other) == (400, "invalid")
+    Agent.objects.update(access=Agent.Access.AUTHENTICATED)
+    assert error_of(visitor.ask(request_id=request_id)) == (403, "permission_denied")
 
 
 def test_throttle_answers_429_with_retry_after(visitor, settings):
@@ -309,8 +359,25 @@ def test_a_spent_budget_answers_429_and_nothing_is_written(visitor, settings):
     assert written() == before
 
 
-def test_a_budget_is_reserved_at_worst_case_and_settled_by_use(visitor):
-    with scripted(say(ANSWER, usage=Usage(input_tokens=100, output_tokens=23))):
+def test_a_budget_is_reserved_by_round_and_settled_by_use(visitor):
+    usage = Usage(input_tokens=100, output_tokens=23)
+    with scripted(call("search", query="label"), say(ANSWER, usage=usage)):
         visitor.ask()
-    assert set(BudgetDay.objects.values_list("questions", "tokens")) == {(1, 123)}
     assert BudgetDay.objects.count() == 3
+    ((questions, tokens, reserved),) = set(
+        BudgetDay.objects.values_list("questions", "tokens", "reserved")
+    )
+    assert questions == 1 and tokens > 123 and reserved == 0
+
+
+def test_a_further_round_without_budget_ends_the_run(visitor, settings):
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"BUDGETS": {"site": {"tokens": 30_000}}}
+
+    def others_ask_too(messages):
+        elsewhere(BudgetDay.objects.filter(key="site").update, reserved=F("reserved") + 1)
+        return call("search", query="label")
+
+    with scripted(others_ask_too) as script:
+        last = frames_of(visitor.ask(stream=True))[-1]
+    assert (last.kind, last.data["code"]) == ("error", "busy") and len(script.requests) == 1
+    assert BudgetDay.objects.get(key="site").reserved == 1

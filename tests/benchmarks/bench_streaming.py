@@ -157,10 +157,11 @@ def many(url: str) -> None:
     words = [f"word{n} " for n in range(600)]
     reply = Reply(deltas=words, delay_seconds=1 / 30)
     gaps: list[float] = []
+    asker = Asker(user=AnonymousUser(), language="en")
 
     async def read(run_id) -> bool:
         last = None
-        async for entry in aframes(run_id):
+        async for entry in aframes(run_id, asker):
             if entry is None:
                 continue
             now = time.monotonic()
@@ -181,7 +182,7 @@ def many(url: str) -> None:
         for _ in range(count):
             spec = open_turn(
                 Question(text="When do parcels leave the depot?", agent="depot"),
-                Asker(user=AnonymousUser(), language="en"),
+                asker,
                 visitor="bench",
                 payer="bench",
             )
@@ -192,7 +193,9 @@ def many(url: str) -> None:
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     gaps.sort()
     print(f"{sum(done)} of {count} streams complete")
-    print(f"gap p50 {gaps[len(gaps) // 2] * 1000:.0f} ms, p95 {gaps[len(gaps) * 95 // 100] * 1000:.0f} ms")
+    print(
+        f"gap p50 {gaps[len(gaps) // 2] * 1000:.0f} ms, p95 {gaps[len(gaps) * 95 // 100] * 1000:.0f} ms"
+    )
     print(f"memory {(after - before) / count:.0f} KB each")
 
 

@@ -5,7 +5,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from ai_answers.models import BudgetDay, Conversation, Turn
+from ai_answers.models import BudgetDay, Conversation, Run, Turn
 
 from ..content import make_agent
 
@@ -46,3 +46,28 @@ def test_days_override_the_setting_and_none_keeps_everything(conversations, sett
         purge(days=-1)
     purge(days=0)
     assert not Conversation.objects.exists()
+
+
+@pytest.fixture
+def left_running(db):
+    """Runs whose process has not written for ten minutes, and one that is being answered."""
+    agent, now = make_agent(), timezone.now()
+    for age in [*[600] * 101, 0]:
+        conversation = Conversation.objects.create(agent=agent, expires_at=now)
+        turn = Turn.objects.create(conversation=conversation, position=1, question="?")
+        heartbeat = now - datetime.timedelta(seconds=age)
+        Run.objects.create(turn=turn, text="On Friday", heartbeat_at=heartbeat)
+
+
+@pytest.mark.parametrize("days", [90, None])
+def test_runs_of_processes_that_are_gone_are_ended_first(left_running, settings, days):
+    """Design 1.4: a quiet site has no other process to notice."""
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"RETENTION_DAYS": days}
+    assert "ended" not in purge(dry_run=True)
+    assert not Run.objects.filter(status=Run.Status.ENDED).exists()
+
+    assert purge().startswith("101 runs were ended whose process is gone.\n")
+
+    assert Turn.objects.filter(outcome="interrupted", answer="On Friday").count() == 101
+    assert Run.objects.filter(status=Run.Status.RUNNING).count() == 1
+    assert "ended" not in purge()

@@ -1,5 +1,6 @@
 import contextlib
 import io
+import signal
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -81,3 +82,36 @@ def test_an_unknown_index_and_a_failing_embedding_end_with_an_error(docs, embedd
 
 def test_nothing_is_said_at_verbosity_zero(docs):
     assert run("--verbosity", "0") == ""
+
+
+class Interrupted(PublicDirectorySource):
+    """A folder in which Ctrl-C is pressed when the last file is read."""
+
+    presses = 1
+
+    def get_content(self, obj, language):
+        if self.presses and obj.path == "page399.md":
+            self.presses -= 1
+            signal.raise_signal(signal.SIGINT)
+        return super().get_content(obj, language)
+
+
+@pytest.mark.parametrize("out", [io.StringIO, Terminal])
+def test_ctrl_c_ends_with_one_line_and_the_next_run_goes_on(tmp_path, out):
+    for number in range(400):
+        (tmp_path / f"page{number:03}.md").write_text(f"# Page {number}\n\nThe heron gate.")
+    source = register_source(Interrupted(path=tmp_path, name="docs"))
+    errors = io.StringIO()
+    try:
+        with pytest.raises(SystemExit) as ended:
+            call_command("ai_answers_index", stdout=out(), stderr=errors, no_color=True)
+        assert ended.value.code == 130
+        assert errors.getvalue().splitlines() == [
+            "Stopped. What was written stays; the next run goes on from there."
+        ]
+        written = get_index().stats().documents
+        assert 0 < written < 400
+        assert f"Done: {400 - written} added, 0 changed, {written} unchanged" in run()
+        assert get_index().stats().documents == 400
+    finally:
+        unregister(source)

@@ -51,7 +51,16 @@ def article(**fields):
     return Article.objects.create(**({"title": "Hours", "body": "We open at nine."} | fields))
 
 
-def source_of(obj, *, number=1, language="en", anchor="", text="We open at nine.", key=None):
+def source_of(
+    obj,
+    *,
+    number=1,
+    language="en",
+    anchor="",
+    text="We open at nine.",
+    key=None,
+    score_kind="fused",
+):
     key = key or ObjectKey("site.article", str(obj.pk))
     chunk = Chunk(
         id=1,
@@ -71,6 +80,7 @@ def source_of(obj, *, number=1, language="en", anchor="", text="We open at nine.
         language=language,
         chunks=(chunk,),
         score=0.5,
+        score_kind=score_kind,
     )
 
 
@@ -231,6 +241,21 @@ def test_hostile_titles_are_plain_text_and_escaped_in_cards():
     assert references(obj)[0].label == "x" * 200
 
 
+HIDDEN = "\u202e\u200b\u2060\U000e0041\x1b\x9b\u2066"
+
+
+@pytest.mark.django_db
+def test_what_is_not_seen_reaches_no_label_and_no_quote():
+    """H10: no turned-around name, no hidden instruction, nothing that drives a terminal."""
+    obj = article(title=f"Ho{HIDDEN}urs \u0645\u06cc\u200c\u062e")
+    source = source_of(obj, text=f"We {HIDDEN}open at nine.")
+
+    reference = render_reference(source, obj, asker=asker(), view_mode="teaser", quote_chars=100)
+
+    assert reference.label == "Hours \u0645\u06cc\u200c\u062e"
+    assert reference.quote == "We open at nine."
+
+
 class Files(PublicSource):
     """A kind of source whose answers a test sets."""
 
@@ -272,6 +297,9 @@ def file_reference(**kwargs):
         ("", "/", "files:a/b.md"),
         ("", "", "files:a/b.md"),
         ("", "javascript:alert(1)", "files:a/b.md"),
+        ("\u200b\u202e \U000e0041", "/guide/", "guide"),
+        ("", "/%E2%80%AEguide%E2%80%8B/", "guide"),
+        ("\u2060", "/%E2%80%8B/", "files:a/b.md"),
     ],
 )
 def test_without_a_title_the_path_is_the_label_and_without_that_the_key(title, url, label):
@@ -357,3 +385,13 @@ def test_a_number_is_kept_when_one_is_given():
 def test_without_any_template_there_still_is_a_label():
     (reference,) = references(article())
     assert (reference.label, reference.html) == ("Hours", "")
+
+
+@pytest.mark.django_db
+def test_a_score_without_a_scale_is_not_sent():
+    """D59: a full-text score depends on all pages, also on those its reader may not see."""
+    obj = article()
+    for kind, score in (("cosine", 0.5), ("fused", 0.5), ("bm25", None), ("", None)):
+        source = source_of(obj, score_kind=kind)
+        (reference,) = render_references([source], asker=asker(), view_mode="teaser")
+        assert reference.score == score

@@ -48,11 +48,18 @@ def test_a_source_gives_one_document_per_language_with_title_url_text_and_tags()
 
 
 @pytest.mark.django_db
-def test_several_fields_are_labelled_in_the_language_of_the_document(group_source):
+def test_short_values_are_labelled_and_the_title_is_not_repeated(group_source):
     group = Group.objects.create(name="Gardeners")
+    assert group_source.get_content(group, "") == f"ID: {group.pk}"
 
-    assert group_source.get_content(group, "") == f"Name: Gardeners\n\nID: {group.pk}"
-    assert group_source.get_content(group, "de").startswith("Name: Gardeners")
+
+def test_prose_stands_without_a_label():
+    class Longer(PublicSource):
+        fields = ["title", "body", "audience"]
+
+    body = "A city bike costs fifteen euros a day, and the helmet is free for as long as you ride."
+    article = Article(title="Bikes", body=body, audience="public")
+    assert Longer().get_content(article, "") == f"{body}\n\nAudience: public"
 
 
 def test_a_single_field_stands_without_a_label():

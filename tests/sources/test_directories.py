@@ -118,5 +118,5 @@ def test_can_view_decides_by_path(folder):
 
 
 def test_a_path_that_is_no_folder_is_an_error_that_shows_it(tmp_path):
-    with pytest.raises(ConfigurationError, match="nowhere"):
-        PublicDirectorySource(path=tmp_path / "nowhere", name="docs")
+    with pytest.raises(ConfigurationError, match="nowhere"):  # not "all files were deleted"
+        PublicDirectorySource(path=tmp_path / "nowhere", name="docs").get_ids()

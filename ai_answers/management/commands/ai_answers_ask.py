@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import re
+import sys
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -14,10 +15,15 @@ from django.utils.translation import get_language
 from ai_answers.answers.conversations import Question, open_turn
 from ai_answers.conf import app_settings
 from ai_answers.exceptions import AnswersError
-from ai_answers.models import Agent
-from ai_answers.runs.reading import frames
+from ai_answers.models import Agent, Run
+from ai_answers.rendering.sanitise import clean_text, drop_hidden, is_blank
+from ai_answers.runs.reading import frames, wait
 from ai_answers.runs.runner import get_runner
+from ai_answers.runs.stop import stop
 from ai_answers.values import Asker, Frame
+
+INTERRUPTED = 130
+"""What a shell expects of a command that Ctrl-C has ended."""
 
 
 class Command(BaseCommand):
@@ -33,32 +39,46 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         text = options["question"]
         limit = app_settings().MAX_QUESTION_CHARS
+        if is_blank(text):
+            raise CommandError("The question is empty.")
         if len(text) > limit:
             raise CommandError(f"The question has {len(text)} characters; at most {limit} count.")
         question = Question(text=text, agent=options["agent"] or _only_agent())
         asker = Asker(
             user=_user(options["user"]), language=options["language"] or get_language() or ""
         )
+        show, spec = not options["json"], None
         try:
             runner = get_runner()
             spec = open_turn(question, asker, visitor="command", payer="command")
             runner.start(spec)
+            last = self._follow(spec.run_id, asker, show=show)
         except AnswersError as error:
             raise CommandError(str(error)) from error
-        show = not options["json"]
-        last = None
-        for entry in frames(spec.run_id):
-            if entry is not None:
-                last = entry.frame
-                if show and last.kind == "token":
-                    self.stdout.write(printable(last.data["text"]), ending="")
-                    self.stdout.flush()
+        except KeyboardInterrupt:
+            if spec is not None:
+                _stop(spec.run_id, asker)
+            if show:
+                self.stdout.write("")  # leave the answer's line
+            self.stderr.write("Stopped. What was written of the answer is saved.")
+            sys.exit(INTERRUPTED)
         if last.kind == "error":
             raise CommandError(f"The run failed ({last.data['code']}); the log says why.")
         if show:
             self._write_sources(last)
         else:
-            self.stdout.write(json.dumps(_json(last, spec.run_id), ensure_ascii=False, indent=2))
+            self.stdout.write(json.dumps(_json(last, spec.run_id), indent=2))  # ASCII only
+
+    def _follow(self, run_id: Any, asker: Asker, *, show: bool) -> Frame:
+        """Print the text as it arrives; return the last frame."""
+        last = None
+        for entry in frames(run_id, asker):
+            if entry is not None:
+                last = entry.frame
+                if show and last.kind == "token":
+                    self.stdout.write(printable(last.data["text"]), ending="")
+                    self.stdout.flush()
+        return last
 
     def _write_sources(self, last: Frame) -> None:
         self.stdout.write("\n")
@@ -70,8 +90,15 @@ class Command(BaseCommand):
 
 
 def printable(text: str) -> str:
-    """Return ``text`` without control characters: a page's title must not drive a terminal."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", text)
+    """Return ``text`` without what drives a terminal, turns its text around or hides in it."""
+    return drop_hidden(clean_text(text)).replace("\r", "")
+
+
+def _stop(run_id: Any, asker: Asker) -> None:
+    """End the run and wait until it is saved; whoever cannot wait stops again."""
+    with contextlib.suppress(KeyboardInterrupt, Run.DoesNotExist):
+        stop(Run.objects.get(pk=run_id))
+        wait(run_id, asker)
 
 
 def _json(last: Frame, run_id: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -13,6 +14,8 @@ from ai_answers.indexing import Report, index_source, is_in_index
 from ai_answers.retrieval import get_index
 from ai_answers.sources import registered
 
+INTERRUPTED = 130
+"""What a shell expects of a command that Ctrl-C has ended."""
 BAR = 30
 PAUSE_SECONDS = 0.1
 
@@ -51,6 +54,11 @@ class Command(BaseCommand):
         except AnswersError as error:
             cause = f" ({error.__cause__})" if error.__cause__ else ""
             raise CommandError(f"{error}{cause}") from error
+        except KeyboardInterrupt:
+            if self.stdout.isatty():
+                self.stdout.write("")  # leave the bar's line
+            self.stderr.write("Stopped. What was written stays; the next run goes on from there.")
+            sys.exit(INTERRUPTED)
         total = total + Report(seconds=time.monotonic() - started - total.seconds)
         done = "Dry run" if options["dry_run"] else "Done"
         self._say(self.style.SUCCESS(f"{done}: {total}."))

@@ -1,4 +1,8 @@
-"""Delete conversations whose last turn is older than ``RETENTION_DAYS``."""
+"""Delete conversations whose last turn is older than ``RETENTION_DAYS``.
+
+Before that, runs whose process is gone are ended: a busy site does so by itself, on a quiet one
+nobody else comes by.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from django.db.models import Max
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from ...answers.turns import sweep
 from ...conf import app_settings
 from ...models import BudgetDay, Conversation
 
@@ -29,11 +34,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         days = options["days"] if options["days"] is not None else app_settings().RETENTION_DAYS
+        if days is not None and days < 0:
+            raise CommandError(f"--days must be 0 or more, not {days}.")
+        if not options["dry_run"]:
+            self._end_stale_runs()
         if days is None:
             self.stdout.write("RETENTION_DAYS is None: everything is kept.")
             return
-        if days < 0:
-            raise CommandError(f"--days must be 0 or more, not {days}.")
         before = timezone.now() - datetime.timedelta(days=days)
         old = Conversation.objects.annotate(
             last=Coalesce(Max("turns__created_at"), "created_at")
@@ -48,3 +55,10 @@ class Command(BaseCommand):
         kept_from = timezone.localdate() - datetime.timedelta(days=BUDGET_DAYS)
         BudgetDay.objects.filter(day__lt=kept_from).delete()
         self.stdout.write(f"{deleted} conversations older than {days} days were deleted.")
+
+    def _end_stale_runs(self) -> None:
+        ended = 0
+        while swept := sweep():  # it takes a hundred at a time
+            ended += swept
+        if ended:
+            self.stdout.write(f"{ended} runs were ended whose process is gone.")

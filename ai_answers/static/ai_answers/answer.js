@@ -34,7 +34,6 @@ export class AnswerElement extends HTMLElement {
     this.#stream?.abort();
   }
 
-  /** Nothing else sends a question. */
   async ask(question, { followUp = false } = {}) {
     question = question.trim();
     if (!question || (followUp && this.#last?.isOpen)) return;
@@ -174,7 +173,8 @@ export class AnswerElement extends HTMLElement {
     const status = role(this, "status");
     const text = status.getAttribute(`data-${phase}`)?.replace("{count}", detail) ?? "";
     if (status.textContent !== text) status.textContent = text;
-    role(this, "detail").textContent = this.#last.isOpen ? detail : "";
+    const { isOpen, question } = this.#last;
+    role(this, "detail").textContent = isOpen && detail !== question ? detail : "";
   }
 
   async #restore(id) {
@@ -191,7 +191,9 @@ export class AnswerElement extends HTMLElement {
       turn.parts.snapshot([saved.html]);
       if (!saved.outcome && data.run) await this.#follow(turn);
       else if (saved.text) this.#finish(turn, saved);
-      else this.#fail(turn, { retryable: true });
+      else if (saved.outcome === "refused") {
+        this.#fail(turn, { message: role(this, "status").dataset.refused });
+      } else this.#fail(turn, { retryable: true });
     }
   }
 

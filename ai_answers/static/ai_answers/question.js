@@ -26,7 +26,7 @@ export function readHandoff(hash) {
   }
 }
 
-/** False: nobody took it. */
+/** True, or the page it went to; else nobody took it. */
 export function dispatchAsk(target, question, targetUrl) {
   const answer = document.getElementById(target);
   if (answer?.ask) {
@@ -41,16 +41,19 @@ export function dispatchAsk(target, question, targetUrl) {
   url.hash = FRAGMENT + [target, question].map(encodeURIComponent).join(":");
   remember("handoff", url.hash);
   location.assign(url);
-  return true;
+  return url;
 }
 
 export class QuestionElement extends HTMLElement {
   connectedCallback() {
     const { target, targetUrl } = this.dataset;
+    role(this, "warning")?.toggleAttribute("hidden", document.getElementById(target));
     this.onsubmit = (event) => {
       const field = role(this, "field");
       field.value = event.submitter?.value || field.value;
-      return !dispatchAsk(target, field.value, targetUrl);
+      const taken = dispatchAsk(target, field.value, targetUrl);
+      if (taken === true) field.value = "";
+      return !taken;
     };
   }
 

@@ -43,7 +43,6 @@ export class ReferenceBook {
       .map((entry) => ({ ...this.#reference(entry), index: entry.index }));
   }
 
-  /** The card a chip leads to. */
   target({ refTurn, refIndex }) {
     const entry = this.#cited.find(({ turn, index }) => turn == refTurn && index == refIndex);
     const reference = entry && this.#reference(entry);
@@ -108,7 +107,7 @@ function makeItem(section, { turn, index, reference }) {
   }
   if (index) {
     item.dataset.refIndex = index;
-    role(item, "score")?.append(score?.toFixed(2) ?? "");
+    role(item, "score")?.append(score?.toLocaleString([], { style: "percent" }) ?? "");
   }
   return item;
 }

@@ -1,4 +1,3 @@
-/** One turn on the page. */
 import { fromTemplate, Parts, role } from "./parts.js";
 import { makeLink } from "./references.js";
 
@@ -32,7 +31,7 @@ export class TurnView {
     this.slot("message").textContent = message;
     this.slot("error").hidden = false;
     const retry = this.slot("retry");
-    retry.hidden = !retryable;
+    retry.hidden = !retryable || retryAfter > 600;
     retry.disabled = true;
     setTimeout(() => (retry.disabled = false), retryAfter * 1000);
   }

@@ -61,7 +61,7 @@ async function expect(response, type) {
   const { headers, ok, status } = response;
   if (ok && headers.get("Content-Type")?.startsWith(type)) return;
   const { error } = await response.json().catch(() => ({}));
-  const retryable = status >= 500 || status === 409 || status === 429;
+  const retryable = status >= 500 || status === 429 || error?.code === "turn_in_progress";
   const retryAfter = Number(headers.get("Retry-After"));
   throw Object.assign(new Refusal(), { retryable, retryAfter, ...error });
 }
