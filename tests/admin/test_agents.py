@@ -76,6 +76,55 @@ def test_the_form_as_it_opens_makes_an_agent_that_can_answer(admin_client):
     assert "Ready to answer." in admin_client.get(f"{LIST}{agent.pk}/change/").content.decode()
 
 
+@pytest.mark.parametrize(
+    "access, who",
+    [
+        ("public", "Everyone may ask “Library”."),
+        ("authenticated", "Signed-in users who have the permission “Can ask questions” may ask"),
+        ("groups", "Members of the chosen groups who have the permission “Can ask questions”"),
+    ],
+)
+def test_a_new_agent_is_told_who_may_ask_it_and_what_comes_next(admin_client, access, who):
+    group = Group.objects.create(name="Members")
+    data = form_data(admin_client, ADD) | {"name": "Library", "slug": "library", "access": access}
+    data |= {"groups": [group.pk]}
+
+    page = admin_client.post(ADD, data, follow=True).content.decode()
+
+    assert who in page
+    step = f"/admin/ai_answers/answerblock/add/?agent={Agent.objects.get().pk}"
+    assert f'href="{step}"' in page
+    form = admin_client.get(step).content.decode()
+    assert f'<option value="{Agent.objects.get().pk}" selected>' in form
+
+
+def test_a_new_agent_that_cannot_answer_is_told_why_instead(admin_client):
+    data = form_data(admin_client, ADD) | {"name": "A", "slug": "a", "tools-TOTAL_FORMS": "0"}
+
+    page = admin_client.post(ADD, data, follow=True).content.decode()
+
+    assert "Cannot answer." in page
+    assert "may ask “A”" not in page
+
+
+def test_a_hostile_name_in_the_message_is_escaped(admin_client):
+    name = "<script>alert(1)</script>"
+    data = form_data(admin_client, ADD) | {"name": name, "slug": "a"}
+
+    page = admin_client.post(ADD, data, follow=True).content.decode()
+
+    assert "may ask “&lt;script&gt;" in page
+    assert "<script>alert(1)" not in page
+
+
+def test_labels_say_what_a_number_does(admin_client):
+    page = admin_client.get(ADD).content.decode()
+
+    for label in ("Chat model:", "Sources per search, at most:", "Earlier turns the model sees"):
+        assert label in page
+    assert "Only for access by groups" in page
+
+
 def test_saving_an_agent_again_changes_nothing(admin_client):
     agent = agent_with_search()
     url = f"{LIST}{agent.pk}/change/"

@@ -190,3 +190,14 @@ def test_indexed_documents_are_not_deleted_by_hand(admin_client):
     assert admin_client.post(f"{url}{pk}/delete/", {"post": "yes"}).status_code == 403
     admin_client.post(url, {"action": "delete_selected", "_selected_action": [pk], "post": "yes"})
     assert IndexedDocument.objects.exists()
+
+
+def test_budgets_say_whose_they_are(admin_client):
+    today = timezone.now().date()
+    for key in ("site", "agent:depot", "visitor:0123456789abcdef"):
+        BudgetDay.objects.create(day=today, key=key)
+    page = admin_client.get("/admin/ai_answers/budgetday/").text
+
+    for whose in ("site", "agent depot", "a visitor (01234567)"):
+        assert f'<td class="field-whose">{whose}</td>' in page
+    assert "agent:depot" not in page and "0123456789abcdef" not in page

@@ -133,6 +133,8 @@ def first(url: str) -> None:
 
 def many(url: str) -> None:
     """1,000 runs with paced scripted models and a reader each, all in this process."""
+    from django.conf import settings
+    from django.contrib.auth.models import AnonymousUser
     from django.db import connections
 
     from ai_answers.answers.conversations import Question, open_turn
@@ -141,8 +143,6 @@ def many(url: str) -> None:
     from ai_answers.runs.reading import aframes
     from ai_answers.runs.runner import get_runner
     from ai_answers.values import Asker
-    from django.contrib.auth.models import AnonymousUser
-    from django.conf import settings
 
     count = int(os.environ.get("STREAMS", 1000))
     settings.AI_ANSWERS |= {
@@ -193,9 +193,8 @@ def many(url: str) -> None:
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     gaps.sort()
     print(f"{sum(done)} of {count} streams complete")
-    print(
-        f"gap p50 {gaps[len(gaps) // 2] * 1000:.0f} ms, p95 {gaps[len(gaps) * 95 // 100] * 1000:.0f} ms"
-    )
+    p50, p95 = gaps[len(gaps) // 2], gaps[len(gaps) * 95 // 100]
+    print(f"gap p50 {p50 * 1000:.0f} ms, p95 {p95 * 1000:.0f} ms")
     print(f"memory {(after - before) / count:.0f} KB each")
 
 

@@ -40,8 +40,9 @@ test("else an event is fired, and who takes it prevents the rest (S84)", () => {
 });
 
 test("else the tab goes to the page of the block, with its own mark (D56)", () => {
-  assert.equal(dispatchAsk("main", QUESTION, "/ask/"), true);
+  const taken = dispatchAsk("main", QUESTION, "/ask/");
   const [url] = location.went;
+  assert.equal(taken, url);
   assert.equal(url.pathname, "/ask/");
   assert.deepEqual(readHandoff(url.hash), { target: "main", question: QUESTION, isOwn: true });
   remember("handoff", null);

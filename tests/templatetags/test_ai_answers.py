@@ -241,6 +241,9 @@ def test_without_an_id_the_agent_gives_it():
         ('ai_question target="a" target_url="javascript:alert(1)"', "path of this site"),
         ('ai_question target="a b"', "must be a DOM id"),
         ('ai_sources label="x"', "'target' is missing"),
+        ('ai_answer "answer" "x"', "'agent' and any of id, allow_follow_up"),
+        ('ai_question "header" "x"', "too much: 'x'"),
+        ('ai_sources "side" "x" "y"', "too much: 'x', 'y'"),
     ],
 )
 def test_wrong_arguments_raise_with_the_right_ones(tag, right):
@@ -263,6 +266,67 @@ def test_an_unknown_slug_is_said_where_the_developer_looks(db):
     html = render("{% ai_answer slug=slug %}", slug="<gone>")
 
     assert "no answer block has the slug &#x27;&lt;gone&gt;&#x27;" in html
+
+
+@override_settings(DEBUG=True)
+@pytest.mark.parametrize("tag", ["ai_answer", "ai_question", "ai_sources"])
+def test_a_slug_without_its_quotes_is_told_from_a_wrong_one(tag, db):
+    html = render("{% " + tag + " answer %}")
+
+    assert f"{tag}: the slug is empty." in html
+    assert f"{{% {tag} &quot;main&quot; %}}" in html
+
+
+@pytest.mark.parametrize("tag", ['ai_answer agent="nope"', 'ai_question target="a" agent="nope"'])
+def test_an_agent_that_is_not_there_is_said_where_the_developer_looks(tag, agent):
+    Agent.objects.create(name="Retired", slug="retired", enabled=False)
+    with override_settings(DEBUG=True):
+        html = render("{% " + tag + " %}")
+        retired = render("{% " + tag.replace("nope", "retired") + " %}")
+
+    assert "the agent &#x27;nope&#x27; does not exist. Agents here: &#x27;library&#x27;." in html
+    assert "the agent &#x27;retired&#x27; is switched off." in retired
+    for note in (html, retired):
+        assert _Page(note).one("p", role="note")
+        assert not _Page(note).all("form")
+    assert _Page(render("{% " + tag + " %}")).all("form")  # visitors: no note, and no query
+
+
+@pytest.mark.parametrize("tag", ['ai_answer "main"', 'ai_question "header"'])
+def test_a_saved_block_whose_agent_is_off_is_said_too(tag, question):
+    Agent.objects.update(enabled=False)
+    with override_settings(DEBUG=True):
+        assert "is switched off. Agents here: none." in render("{% " + tag + " %}")
+    assert _Page(render("{% " + tag + " %}")).all("form")
+
+
+def test_a_question_without_a_page_has_a_warning_ready_for_the_developer(question):
+    """Hidden: the script shows it if the target is not on the page when that is complete."""
+
+    def warnings():
+        html = render(
+            '{% ai_question target="gone" %}{% ai_question target="a" target_url="/ask/" %}'
+            '{% ai_question "header" %}'
+        )
+        return html, _Page(html).all("p", **{"data-role": "warning"})
+
+    assert warnings()[1] == []
+    with override_settings(DEBUG=True):
+        html, (warning,) = warnings()
+    assert "hidden" in warning
+    assert "no Answer block with the DOM id &#x27;gone&#x27;" in html
+
+
+def test_an_empty_field_says_what_it_is_for(question):
+    question.placeholder = ""
+    question.save()
+    html = render('{% ai_question "header" %}{% ai_question target="a" %}')
+
+    fields = _Page(html).all("input", name="q")
+    assert [field["placeholder"] for field in fields] == ["Ask a question"] * 2
+    with translation.override("de"):
+        field = _Page(render('{% ai_question target="a" %}')).one("input", name="q")
+    assert field["placeholder"] == "Eine Frage stellen"
 
 
 def test_texts_of_editors_stay_text(answer, question):
@@ -383,6 +447,31 @@ def test_the_page_without_script_asks_by_post(rf):
     assert page.one("input", name="request_id")["value"] == "r1"
     assert page.one("input", name="csrfmiddlewaretoken")["value"]
     assert not page.all("input", name="conversation_id")
+
+
+def test_the_page_without_script_lets_one_choose_among_several_agents(rf):
+    agents = [{"slug": "library", "name": "Library"}, {"slug": "archive", "name": HOSTILE}]
+    page = _Page(ask_page(rf, agent="", agents=agents))
+    select = page.one("select", name="agent")
+
+    assert select["form"] == page.one("form", method="post")["id"]
+    assert [option["value"] for option in page.all("option")] == ["library", "archive"]
+    assert not page.all("input", name="agent")
+    assert not page.all("script", type=None)
+
+
+def test_the_page_without_script_asks_the_only_agent_there_is(rf):
+    page = _Page(ask_page(rf, agent="", agents=[{"slug": "library", "name": "Library"}]))
+
+    assert page.one("input", name="agent")["value"] == "library"
+    assert not page.all("select")
+
+
+def test_the_page_without_script_asks_nobody_where_one_may_ask_nobody(rf):
+    html = ask_page(rf, agent="", agents=[])
+
+    assert "You may not ask questions here." in html
+    assert not _Page(html).all("form")
 
 
 def test_the_page_without_script_shows_the_answer_and_its_sources(rf):

@@ -19,7 +19,12 @@ def test_every_import_gets_its_hashed_name(tmp_path, settings):
     with override_settings(
         STATIC_ROOT=tmp_path,
         STORAGES={**settings.STORAGES, **storages},
-        INSTALLED_APPS=["django.contrib.staticfiles", "ai_answers"],
+        INSTALLED_APPS=[
+            "django.contrib.auth",
+            "django.contrib.contenttypes",
+            "django.contrib.staticfiles",
+            "ai_answers",
+        ],
     ):
         call_command("collectstatic", interactive=False, verbosity=0)
     hashed = [path for path in (tmp_path / "ai_answers").glob("*.js") if len(path.suffixes) == 2]
