@@ -33,6 +33,9 @@ class Statement:
 
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
+# A heading inside a chunk, and in many a page, is a paragraph in bold.
+_BOLD = re.compile(r"^\s{0,3}\*\*([^*]{1,200})\*\*:?\s*$")
+BOLD_LEVEL = 7
 _UNDERLINE = re.compile(r"^\s{0,3}(=+|-{2,})\s*$")
 _ITEM = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _ROW = re.compile(r"^\s*\|.*\|\s*$")
@@ -112,6 +115,10 @@ class _Reader:
             yield from self._list()
             self.waiting = None
             self._open_heading(len(heading[1]), heading[2])
+        elif not self.lines and (bold := _BOLD.match(line)):
+            yield from self._list()
+            self.waiting = None
+            self._open_heading(BOLD_LEVEL, bold[1])
         elif _UNDERLINE.match(line) and self.lines and not self.in_item:
             title, self.lines = " ".join(self.lines), []
             self._open_heading(1 if "=" in line else 2, title)

@@ -135,3 +135,14 @@ def test_no_text_of_a_page_keeps_the_reader_busy(unit):
     begun = time.process_time()
     statements_of(text)
     assert time.process_time() - begun < 2
+
+
+def test_a_paragraph_in_bold_is_a_heading_and_never_quoted_alone():
+    """Small sections share a chunk; their headings stand in it in bold."""
+    text = "Any bike.\n\n**Cost of a return**\n\nFour euros.\n\n**Where to return**\n\nThe depot."
+    said = [(s.text, s.headings) for s in statements_of(text)]
+    assert said == [
+        ("Any bike.", ()),
+        ("Four euros.", ("Cost of a return",)),
+        ("The depot.", ("Where to return",)),
+    ]
