@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import functools
 import logging
 import os
 import threading
@@ -81,16 +80,6 @@ async def receiver_burst(function: Callable[P, T], /, *args: P.args, **kwargs: P
     return await _run("receivers", function, args, kwargs)
 
 
-def asynchronous(function: Callable[P, T]) -> Callable[P, Awaitable[T]]:
-    """Make the async twin of a sync function: each call is one burst."""
-
-    @functools.wraps(function)
-    async def twin(*args: P.args, **kwargs: P.kwargs) -> T:
-        return await burst(function, *args, **kwargs)
-
-    return twin
-
-
 async def contained(awaitable: Awaitable[T]) -> T:
     """Await async code of the site; an attempt to end the process or task is a ``RuntimeError``."""
     cancels = _cancels()
@@ -124,13 +113,11 @@ async def _run(name: str, function: Callable, args: tuple, kwargs: dict) -> Any:
                 raise _escape(error) from error
             # It queued behind threads that hang, and its executor was given up: once more.
         except RuntimeError as error:
-            if call.began:
+            if call.began or "cannot schedule new futures" not in str(error):
                 raise
-            # Executors close a moment before the main thread counts as ended.
-            if "interpreter shutdown" in str(error) or not threading.main_thread().is_alive():
-                raise ShuttingDown("The process is ending.") from None
+            # Its executor is closed: by the interpreter on its way out, or given up by the pool.
             if pool.executor() is call.executor:
-                raise
+                raise ShuttingDown("The process is ending.") from None
 
 
 def _cancels() -> int:

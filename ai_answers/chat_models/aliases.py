@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import re
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,10 @@ logger = logging.getLogger(__name__)
 MODEL_NAMES = ("model", "model_name", "model_id")
 TEMPERATURES = ("temperature",)
 OUTPUT_LIMITS = ("max_tokens", "max_output_tokens", "max_completion_tokens", "num_predict")
+ENDPOINTS = ("base_url", "openai_api_base", "azure_endpoint", "endpoint", "endpoint_url")
+
+# ``api_key`` and ``aws_session_token``, but not ``max_tokens``, ``key_prefix`` or ``keywords``.
+_SECRET_NAME = re.compile(r"(?:^|_)(?:api)?(?:key|token|secret)(?:_id)?$")
 
 Overrides = tuple[tuple[tuple[str, ...], Any], ...]
 
@@ -75,6 +80,29 @@ def forget_models() -> None:
         _models.clear()
 
 
+def endpoint(entry: Mapping[str, Any]) -> str:
+    """Return the address ``entry`` gives in its options, without anything secret; or ``""``."""
+    options = entry.get("OPTIONS") or {}
+    given = next((str(options[name]) for name in ENDPOINTS if options.get(name)), "")
+    # A password may stand before the host, a key behind the path.
+    return re.sub(r"^([^/]*//)?[^/@]*@", r"\1", re.split(r"[?#]", given)[0])
+
+
+def empty_secrets(options: Mapping[str, Any]) -> list[str]:
+    """Return the options that are named like a key, token or secret and hold an empty text."""
+    return [
+        name
+        for name, value in options.items()
+        if _SECRET_NAME.search(str(name).lower()) and _is_empty(value)
+    ]
+
+
+def _is_empty(value: Any) -> bool:
+    reveal = getattr(value, "get_secret_value", None)
+    text = reveal() if callable(reveal) else value
+    return isinstance(text, str) and not text.strip()
+
+
 def _known(key: tuple[int, str, Overrides], entry: Mapping[str, Any]) -> Any:
     return next((model for known, model in _models.get(key, ()) if known == entry), None)
 
@@ -114,9 +142,11 @@ def _build(alias: str, entry: Mapping[str, Any], overrides: Overrides) -> Any:
     except Exception as error:
         # The options may hold a key, and so may the error: only its kind is repeated.
         logger.debug("%s could not be built.", setting, exc_info=error)
+        address = endpoint(entry)
+        empty = "".join(f" {name!r} is empty." for name in empty_secrets(options))
         raise ConfigurationError(
-            f"{setting}: {entry['BACKEND']!r} could not be built with the options "
-            f"{sorted(options)}: {type(error).__name__}."
+            f"{setting}{f' at {address}' if address else ''}: {entry['BACKEND']!r} could not be "
+            f"built with the options {sorted(options)}: {type(error).__name__}.{empty}"
         ) from None
     if not hasattr(model, "astream"):
         raise ConfigurationError(

@@ -3,7 +3,7 @@
 ``settings``  the ``AI_ANSWERS`` dict: keys, aliases, dotted paths, numbers.
 ``project``   the project around it: apps, middleware, URLs, tracing, patched threads.
 ``deployment``  servers, connections, caches: SQLite always, the rest with ``check --deploy``.
-``sources``   what is registered: fields that make up no text.
+``sources``   what is registered: fields that make up no text, folders that are not there.
 ``database``  what editors saved: agents and index contents, under the ``database`` tag.
 
 Importing this package registers all of them. Ids are stable and listed in ``docs/checks.md``;

@@ -1,8 +1,8 @@
 """Checks of the ``AI_ANSWERS`` dict itself.
 
 In: ``settings.AI_ANSWERS``. Out: E001 for keys that do not exist, E002 for aliases and dotted
-paths that lead nowhere, E012 for values of the wrong type or size. The later ones are silent
-about keys that E001 or E012 already named.
+paths that lead nowhere, E012 for values of the wrong type or size, W016 for keys of vendors that
+are empty. The later ones are silent about keys that E001 or E012 already named.
 Test with ``override_settings`` and ``django.core.checks.run_checks``.
 """
 
@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 
+from ..chat_models.aliases import empty_secrets
 from ..conf import Settings, unknown_keys
 from .dotted_paths import problem_with, problem_with_callable
 
@@ -33,6 +34,7 @@ ALIASES = {
 }
 """Setting of aliases → keys an entry of it may have."""
 
+VENDORS = ("CHAT_MODELS", "EMBEDDINGS", "RERANKERS")
 CALLABLES = ("SCOPE", "USER_ACCESS_TAGS", "MASK")
 POSITIVE = (
     "MAX_QUESTION_CHARS",
@@ -188,6 +190,24 @@ def check_values(app_configs, **kwargs) -> list[CheckMessage]:
             id="ai_answers.E012",
         )
         for where, right, value in wrong
+    ]
+
+
+@register("ai_answers")
+def check_secrets(app_configs, **kwargs) -> list[CheckMessage]:
+    """W016: an empty key, as an environment variable that is not set leaves it."""
+    return [
+        Warning(
+            f"AI_ANSWERS[{kind!r}][{alias!r}]['OPTIONS'][{name!r}] is empty; most vendors' classes "
+            "cannot be built so.",
+            hint="Set the environment variable it is read from; a server that asks for no key "
+            "takes any text, such as 'none'.",
+            id="ai_answers.W016",
+        )
+        for kind in VENDORS
+        for alias, entry in alias_entries(kind).items()
+        if isinstance(entry, Mapping) and isinstance(entry.get("OPTIONS"), Mapping)
+        for name in empty_secrets(entry["OPTIONS"])
     ]
 
 

@@ -1,7 +1,8 @@
 """Checks of what the site has registered as sources.
 
 Out: E015 a source whose text cannot be made: ``fields`` is empty, or names what the model does
-not have. Without it the first run of ``ai_answers_index`` says so, or nothing at all.
+not have; E017 a directory source whose folder is not there. Without them the first run of
+``ai_answers_index`` says so, or nothing at all.
 Test by registering a source and ``django.core.checks.run_checks``.
 """
 
@@ -14,7 +15,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, register
 from django.db.models import Model
 
-from ..sources import Source, registered
+from ..sources import DirectorySource, Source, registered
 
 
 @register("ai_answers")
@@ -25,6 +26,31 @@ def check_sources(app_configs, **kwargs) -> list[CheckMessage]:
         for source in registered()
         for message, hint in _wrong_fields(source)
     ]
+
+
+@register("ai_answers")
+def check_folders(app_configs, **kwargs) -> list[CheckMessage]:
+    """E017: a folder that does not exist."""
+    return [
+        Error(
+            f"The source {source.name!r}: its path {str(source.path)!r} is not an existing folder.",
+            hint="Correct the path or make the folder; a relative path counts from where the "
+            "command is started.",
+            obj=source,
+            id="ai_answers.E017",
+        )
+        for source in registered()
+        if _lists_its_folder(source) and not source.path.is_dir()
+    ]
+
+
+def _lists_its_folder(source: Source) -> bool:
+    """Whether the source reads a folder in the way of ``DirectorySource``, not in one of its own."""
+    return (
+        isinstance(source, DirectorySource)
+        and type(source).get_ids is DirectorySource.get_ids
+        and hasattr(source, "path")
+    )
 
 
 def _wrong_fields(source: Source) -> Iterator[tuple[str, str]]:

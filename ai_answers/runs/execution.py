@@ -20,7 +20,7 @@ from ..answers.budgets import settle
 from ..answers.conversations import RunSpec
 from ..answers.pipeline import Pipeline
 from ..answers.turns import Closing, announce, close_turn
-from ..bursts import burst, receiver_burst
+from ..bursts import ShuttingDown, burst, receiver_burst
 from ..conf import app_settings
 from ..exceptions import BudgetExhausted, ModelTimeout, RunFailed, trace
 from ..models import Run, Turn
@@ -137,6 +137,8 @@ async def _saved(
         await asyncio.sleep(pause)
         try:
             turn, ended_with = await burst(_write, run, closing, frame, sequence)
+        except ShuttingDown:
+            break  # ``shutdown`` saves it
         except Exception as error:
             logger.error("Run %s could not be saved: %s", run.id, trace(error))
             logger.debug("Run %s could not be saved.", run.id, exc_info=error)

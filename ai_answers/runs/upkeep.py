@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from typing import Any
 
 from django.utils import timezone
 
 from ..answers.turns import sweep
-from ..bursts import burst
+from ..bursts import ShuttingDown, burst
 from ..conf import app_settings
 from ..models import Run
 from . import live
@@ -47,9 +46,9 @@ async def _repeat(work: Any) -> None:
     while live.running():
         try:
             await work()
+        except ShuttingDown:
+            return  # ``shutdown`` saves what there is
         except Exception:
-            if not threading.main_thread().is_alive():
-                return  # the interpreter is leaving; ``shutdown`` saves what there is
             logger.exception("Looking after the runs failed; trying again.")
         await asyncio.sleep(SWEEP_SECONDS if work is _sweep else POLL_SECONDS)
     live.forget_ended()
