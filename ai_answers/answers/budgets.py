@@ -19,6 +19,7 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from ..agents.limits import prompt_bound
 from ..conf import BUDGETS, app_settings
 from ..exceptions import BudgetBusy, BudgetExhausted
 from ..models import Agent, BudgetDay, Run
@@ -31,7 +32,7 @@ BUSY_SECONDS = 5
 
 def round_tokens(agent: Agent) -> int:
     """Return the tokens one model call of ``agent`` is expected to use at most."""
-    return app_settings().PROMPT_TOKENS + (agent.max_output_tokens or OUTPUT_TOKENS)
+    return prompt_bound() + (agent.max_output_tokens or OUTPUT_TOKENS)
 
 
 def reserve(agent: Agent, *, payer: str) -> dict[str, Any]:
