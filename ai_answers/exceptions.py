@@ -117,4 +117,3 @@ class ModelFailed(RunFailed):
 
 class ModelTimeout(RunFailed):
     code = "model_timeout"
-

@@ -16,7 +16,13 @@ from django.test import override_settings
 
 from ai_answers.indexing import index_source
 from ai_answers.models import Agent, AgentTool, IndexedDocument
-from ai_answers.sources import PublicSource, get_source, register_source, unregister
+from ai_answers.sources import (
+    PublicDirectorySource,
+    PublicSource,
+    get_source,
+    register_source,
+    unregister,
+)
 from tests.site.models import Article
 
 EXTRACTIVE = "ai_answers.chat_models.extractive.ExtractiveChatModel"
@@ -189,6 +195,35 @@ def test_other_right_values_are_silent(values):
         assert ours() == []
 
 
+@pytest.mark.parametrize("kind", ["CHAT_MODELS", "EMBEDDINGS", "RERANKERS"])
+def test_an_empty_key_is_a_warning(kind):
+    entry = {"BACKEND": EXTRACTIVE, "OPTIONS": {"model": "m", "aws_session_token": " "}}
+    with answers(**{kind: {**answered(kind), "far": entry}}):
+        (message,) = ours()
+    assert message.id == "ai_answers.W016" and message.level == checks.WARNING
+    assert f"[{kind!r}]['far']['OPTIONS']['aws_session_token'] is empty" in message.msg
+    assert message.hint
+
+
+def answered(kind):
+    return settings.AI_ANSWERS.get(kind, {})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"api_key": "k", "client_secret": "s"},
+        {"api_key": None, "max_tokens": None, "max_output_tokens": 0},
+        {"key_prefix": "", "keywords": "", "stop_tokens": ""},
+        {"api_key": len},
+        None,
+    ],
+)
+def test_keys_that_are_there_or_left_to_the_vendor_are_silent(options):
+    with answers(CHAT_MODELS={"default": {"BACKEND": EXTRACTIVE, "OPTIONS": options}}):
+        assert ids() == []
+
+
 class Written(PublicSource):
     """A source whose fields a test sets."""
 
@@ -252,6 +287,22 @@ def test_a_source_that_makes_no_text_is_an_error(registered_as, source, named):
     (message,) = [m for m in ours() if m.id == "ai_answers.E015"]
     assert named in message.msg
     assert message.level == checks.ERROR and message.obj is source and message.hint
+
+
+class OwnList(PublicDirectorySource):
+    def get_ids(self):
+        return []
+
+
+def test_a_directory_source_without_its_folder_is_an_error(registered_as, tmp_path):
+    registered_as(PublicDirectorySource(path=tmp_path / "gone", name="docs"))
+    registered_as(PublicDirectorySource(path=tmp_path, name="there"))
+    registered_as(OwnList(path=tmp_path / "gone", name="own"))
+    (message,) = ours()
+    assert message.id == "ai_answers.E017" and message.level == checks.ERROR
+    assert "'docs'" in message.msg and repr(str(tmp_path / "gone")) in message.msg
+    (tmp_path / "gone").mkdir()
+    assert ours() == []
 
 
 def test_a_misspelt_field_gets_the_closest_right_one(registered_as):

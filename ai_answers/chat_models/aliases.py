@@ -39,6 +39,8 @@ _lock = threading.Lock()
 _models: dict[tuple[int, str, Overrides], list[tuple[Mapping[str, Any], Any]]] = {}
 """Models by process, alias and overrides, each with the setting it was built from. One whose
 setting has changed stays: only its own loop could close its connections."""
+_retired: list[Any] = []
+"""What was used on a loop that is gone: let go, it would complain of connections left open."""
 
 
 def get_chat_model(
@@ -77,6 +79,7 @@ async def aget_chat_model(alias: str = "default", **overrides: Any) -> BaseChatM
 def forget_models() -> None:
     """Build all models anew when they are next asked for: the loop they were used on is gone."""
     with _lock:
+        _retired.extend(_models.values())
         _models.clear()
 
 
@@ -89,12 +92,15 @@ def endpoint(entry: Mapping[str, Any]) -> str:
 
 
 def empty_secrets(options: Mapping[str, Any]) -> list[str]:
-    """Return the options that are named like a key, token or secret and hold an empty text."""
-    return [
-        name
-        for name, value in options.items()
-        if _SECRET_NAME.search(str(name).lower()) and _is_empty(value)
-    ]
+    """Return the options that are named like a key, token or secret and hold an empty text.
+
+    ``None`` does not count: most vendors' classes read an environment variable then.
+    """
+    return [name for name, value in _secrets(options) if _is_empty(value)]
+
+
+def _secrets(options: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [item for item in options.items() if _SECRET_NAME.search(str(item[0]).lower())]
 
 
 def _is_empty(value: Any) -> bool:
@@ -143,7 +149,11 @@ def _build(alias: str, entry: Mapping[str, Any], overrides: Overrides) -> Any:
         # The options may hold a key, and so may the error: only its kind is repeated.
         logger.debug("%s could not be built.", setting, exc_info=error)
         address = endpoint(entry)
-        empty = "".join(f" {name!r} is empty." for name in empty_secrets(options))
+        empty = "".join(
+            f" {name!r} is empty."
+            for name, value in _secrets(options)
+            if value is None or _is_empty(value)
+        )
         raise ConfigurationError(
             f"{setting}{f' at {address}' if address else ''}: {entry['BACKEND']!r} could not be "
             f"built with the options {sorted(options)}: {type(error).__name__}.{empty}"

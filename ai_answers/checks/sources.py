@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, register
@@ -40,12 +41,12 @@ def check_folders(app_configs, **kwargs) -> list[CheckMessage]:
             id="ai_answers.E017",
         )
         for source in registered()
-        if _lists_its_folder(source) and not source.path.is_dir()
+        if _lists_its_folder(source) and not Path(source.path).is_dir()
     ]
 
 
 def _lists_its_folder(source: Source) -> bool:
-    """Whether the source reads a folder in the way of ``DirectorySource``, not in one of its own."""
+    """Whether the source reads a folder the way ``DirectorySource`` does, not its own way."""
     return (
         isinstance(source, DirectorySource)
         and type(source).get_ids is DirectorySource.get_ids

@@ -31,6 +31,8 @@ Known = dict[str, dict[str, Stored]]
 """What an index holds of a source: by entity id, then by language."""
 Progress = Callable[[int, int], None]
 """Called with objects done and objects in all."""
+OnFailure = Callable[[str, Exception], None]
+"""Called with the entity id of an object whose texts could not be read, and why."""
 
 
 def index_source(
@@ -40,16 +42,17 @@ def index_source(
     rebuild: bool = False,
     dry_run: bool = False,
     progress: Progress | None = None,
+    on_failure: OnFailure | None = None,
 ) -> Report:
     """Bring ``index`` in step with ``source``.
 
     ``rebuild``: write everything anew; each document is replaced at once, so searches go on.
     ``dry_run``: only count. Raises ``EmbeddingFailed`` and ``ConfigurationError``; an object
-    whose texts cannot be read is logged and counted as failed.
+    whose texts cannot be read is logged, counted as failed and handed to ``on_failure``.
     """
     started = time.monotonic()
     ids = source.get_ids()
-    run = _Run(source, index, rebuild=rebuild, dry_run=dry_run)
+    run = _Run(source, index, rebuild=rebuild, dry_run=dry_run, on_failure=on_failure)
     known = _by_id(run.index.stored(source.name))
     for start in range(0, len(ids), OBJECTS):
         run.update(ids[start : start + OBJECTS], known)
@@ -134,6 +137,7 @@ class _Run:
         rebuild: bool = False,
         dry_run: bool = False,
         vectors: bool = True,
+        on_failure: OnFailure | None = None,
     ) -> None:
         self.source = source
         self.alias = alias
@@ -142,6 +146,7 @@ class _Run:
         self.rebuild = rebuild
         self.dry_run = dry_run
         self.vectors = vectors
+        self.on_failure = on_failure
         self.report = Report()
         self._waiting: list[Prepared] = []
 
@@ -153,9 +158,11 @@ class _Run:
                 documents = list(self.source.documents(obj))
             except AnswersError:
                 raise
-            except Exception:
+            except Exception as error:
                 logger.exception("%r could not read object %s.", self.source, entity_id)
                 self._count(failed=1)
+                if self.on_failure is not None:
+                    self.on_failure(entity_id, error)
                 continue
             languages = known.get(entity_id, {})
             for document in documents:

@@ -42,6 +42,18 @@ def test_a_suggested_question_is_asked_as_it_stands(quoting):
     assert "11:00" in quoting.answer(turn)
 
 
+def test_a_question_that_was_taken_leaves_the_field_empty(quoting):
+    """D55, D57: it is the heading of the turn now; typed or suggested, once is enough."""
+    quoting.open("/en/ask/")
+    quoting.ask(PRICE)
+    field = quoting.see(".header-ask [data-role=field]")
+    quoting.until(lambda: quoting.all(TURN), "the turn")
+    assert field.get_attribute("value") == ""
+    quoting.finished_turn()
+    assert field.get_attribute("placeholder")
+    assert field == quoting.focused
+
+
 def test_a_click_on_a_chip_leads_to_its_card(quoting):
     """S101-S102: to the very item of this turn and number, in view and in focus."""
     quoting.open("/en/ask/")

@@ -25,6 +25,14 @@ return [...document.querySelectorAll("main .ai-answers *")]
   .filter((element) => !element.parentElement.closest("table, pre"))
   .map((element) => element.outerHTML.slice(0, 120));
 """
+DISTANCES = """
+const blocks = [...document.querySelectorAll(".answer-column > .ai-answers")];
+const boxes = blocks
+  .flatMap((block) => (block.localName === "ai-answers-answer" ? [...block.children] : [block]))
+  .filter((element) => element.getBoundingClientRect().height)
+  .map((element) => element.getBoundingClientRect());
+return boxes.slice(1).map(({ top }, i) => top - boxes[i].bottom);
+"""
 PAGE_WIDTH = "return document.documentElement.scrollWidth"
 
 
@@ -80,6 +88,24 @@ def test_a_link_from_elsewhere_fills_the_field_and_does_not_ask(writing, model):
     turn = writing.finished_turn()
     assert writing.see("[data-role=question]", turn).text == PRICE
     assert len(model.requests) == 1
+
+
+def test_one_distance_lies_between_all_blocks_and_within_them(writing, model):
+    """Also where two blocks stand side by side in a page's flow."""
+    model.plan(writes("24 euros {Library card}."))
+    writing.open("/en/ask/")
+    writing.script(
+        "const [answer, sources] = ['answer', 'sources']"
+        ".map((name) => document.querySelector(`ai-answers-${name}`));"
+        "answer.after(document.querySelector('ai-answers-question').cloneNode(true), sources);"
+    )
+    writing.ask(PRICE)
+    writing.finished_turn()
+
+    distances = writing.script(DISTANCES)
+    assert len(distances) == 4  # turn, status, follow-up; question; sources
+    assert distances == [pytest.approx(distances[0], abs=1)] * 4
+    assert distances[0] > 16
 
 
 @pytest.fixture

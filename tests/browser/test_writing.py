@@ -24,6 +24,18 @@ STILL_THERE = """
 return window.settled.every(([node, text]) => arguments[0].contains(node) && node.data === text);
 """
 
+HEIGHT = "return document.querySelector(arguments[0]).getBoundingClientRect().height"
+DISTANCE = """
+return 2 * parseFloat(getComputedStyle(document.documentElement).fontSize) * parseFloat(
+  getComputedStyle(document.documentElement).getPropertyValue("--ai-answers-gap"));
+"""
+WATCH_DETAIL = """
+window.details = [];
+const detail = document.querySelector("[data-role=detail]");
+new MutationObserver(() => window.details.push(detail.textContent))
+  .observe(detail, { childList: true, characterData: true, subtree: true });
+"""
+
 
 @pytest.fixture
 def go_on():
@@ -164,6 +176,48 @@ def test_a_follow_up_that_fails_spares_the_first_turn_and_may_be_tried_again(wri
     assert writing.cards() == ["/en/library-card/"]
     conversation = model.requests[-1].body["messages"]
     assert QUESTION in [message["content"] for message in conversation]
+
+
+def test_an_error_that_will_not_pass_offers_no_second_try_and_leaves_no_gap(writing, model):
+    model.plan(status(413))
+    writing.open("/en/ask/")
+    writing.ask(QUESTION)
+    error = writing.see("[data-role=error]", writing.last_turn())
+    writing.until(lambda: not writing.is_busy, "the end of the stream")
+
+    assert "too long" in writing.see("[data-role=message]", error).text
+    assert not writing.all("[data-role=retry]", error)[0].is_displayed()
+    assert writing.status == ""
+    assert writing.script(HEIGHT, ".ai-answers-progress") == 0
+    form = writing.see("[data-role=follow-up]")
+    below = form.rect["y"] - (error.rect["y"] + error.rect["height"])
+    assert below == pytest.approx(writing.script(DISTANCE), abs=1)
+
+
+def test_a_search_for_the_question_itself_is_not_said_twice(writing, model, go_on):
+    model.plan(writes(go_on, CARD_COSTS))
+    writing.open("/en/ask/")
+    writing.script(WATCH_DETAIL)
+    writing.ask(QUESTION)
+    writing.last_turn()
+    writing.until(lambda: writing.status == "Reading sources…", "the sources")
+    go_on.set()
+    writing.finished_turn()
+
+    assert QUESTION not in writing.script("return window.details")
+
+
+def test_a_search_for_other_words_is_said(writing, model, go_on):
+    search = tool_calls(("search", '{"query": "lost library card"}'))
+    model.plan(search, writes(go_on, CARD_COSTS))
+    writing.open("/en/ask/")
+    writing.script(WATCH_DETAIL)
+    writing.ask(QUESTION)
+    writing.until(
+        lambda: "lost library card" in writing.script("return window.details"), "the words"
+    )
+    go_on.set()
+    writing.finished_turn()
 
 
 def test_a_reload_while_the_model_writes_goes_on_with_the_answer(writing, model, go_on):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from pydantic import SecretStr
 
 from ai_answers.chat_models import aget_chat_model, get_chat_model
 from ai_answers.chat_models.extractive import ExtractiveChatModel
@@ -103,6 +104,29 @@ def test_a_wrong_entry_names_itself_and_no_secret(entry, says, models):
 
     assert says in str(caught.value)
     assert "'default'" in str(caught.value)
+    assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"api_key": ""}, "OpenAIError. 'api_key' is empty."),
+        ({"openai_api_key": None}, "OpenAIError. 'openai_api_key' is empty."),
+        ({"api_key": SecretStr("")}, "OpenAIError. 'api_key' is empty."),
+        ({"api_key": "k", "max_tokens": "many"}, "ValidationError."),
+    ],
+)
+def test_a_model_that_cannot_be_built_shows_its_address_and_an_empty_key(
+    options, says, models, monkeypatch
+):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    base_url = "http://me:sk-secret@127.0.0.1:9/v1?key=sk-secret#sk-secret"
+    models(default={**OPENAI, "OPTIONS": {"model": "m", "base_url": base_url, **options}})
+    with pytest.raises(ConfigurationError) as caught:
+        get_chat_model()
+
+    assert str(caught.value).endswith(says)
+    assert "['default'] at http://127.0.0.1:9/v1: " in str(caught.value)
     assert "sk-secret" not in str(caught.value)
 
 

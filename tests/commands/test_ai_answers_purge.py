@@ -48,6 +48,23 @@ def test_days_override_the_setting_and_none_keeps_everything(conversations, sett
     assert not Conversation.objects.exists()
 
 
+def test_a_site_without_time_zones_is_purged_too(settings, db):
+    settings.USE_TZ = False
+    agent, now = make_agent(), timezone.now()
+    conversation = Conversation.objects.create(agent=agent, expires_at=now)
+    Conversation.objects.filter(pk=conversation.pk).update(
+        created_at=now - datetime.timedelta(days=100)
+    )
+    for days in (60, 1):
+        day = datetime.date.today() - datetime.timedelta(days=days)
+        BudgetDay.objects.create(day=day, key="site")
+
+    assert "1 conversations" in purge()
+
+    assert not Conversation.objects.exists()
+    assert BudgetDay.objects.count() == 1
+
+
 @pytest.fixture
 def left_running(db):
     """Runs whose process has not written for ten minutes, and one that is being answered."""

@@ -54,7 +54,7 @@ def test_a_second_run_changes_nothing_an_editor_changed():
     AgentTool.objects.all().delete()
     AnswerBlock.objects.update(empty_message="Ask away.")
 
-    out, _ = setup("--access", "public", "--name", "Site")
+    out, _ = setup("--name", "Site")
 
     agent = Agent.objects.get()
     assert (agent.name, agent.access, agent.enabled) == ("Ask the library", "groups", False)
@@ -64,6 +64,21 @@ def test_a_second_run_changes_nothing_an_editor_changed():
     assert "It has no search tool with an index." in out
     assert "Switch the agent 'site' on" in out
     assert "Choose the groups" in out
+
+
+def test_an_access_that_is_asked_for_is_given_to_an_agent_that_is_there_and_said():
+    out, _ = setup()
+    assert "created agent 'site': signed-in users with ai_answers.use_ai_answers may ask" in out
+
+    out, _ = setup("--access", "public")
+    assert "changed agent 'site': everyone may ask" in out
+    assert Agent.objects.get().access == Agent.Access.PUBLIC
+
+    for arguments in ([], ["--access", "public"]):
+        out, _ = setup(*arguments)
+        assert "kept    agent 'site': everyone may ask" in out
+        assert "changed" not in out and "created" not in out
+    assert Agent.objects.get().access == Agent.Access.PUBLIC
 
 
 def test_a_second_agent_leaves_the_blocks_to_the_first():

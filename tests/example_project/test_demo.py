@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import socket
 
-from django.core.management import call_command
+import pytest
+from django.core.management import CommandError, call_command
 
 from ai_answers.models import Agent, AgentTool, AnswerBlock, QuestionBlock, SourcesBlock
 from example_project.library.models import Page
@@ -29,6 +31,25 @@ def test_demo_may_be_repeated_and_says_what_it_did(site):
     assert "0 new, 0 changed" in second
     assert counts == [model.objects.count() for model in TABLES]
     assert "http://" not in second  # --no-serve
+
+
+def test_a_port_in_use_is_said_before_anything_is_set_up(db):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=f"Port {port} is in use; try --port {port + 1}"):
+            call_command("demo", "--port", str(port), stdout=io.StringIO())
+    with pytest.raises(CommandError, match="Cannot serve on 192.0.2.1:8000: "):
+        call_command("demo", "--host", "192.0.2.1", stdout=io.StringIO())
+    with pytest.raises(CommandError, match="Cannot serve on 127.0.0.1:99999: "):
+        call_command("demo", "--port", "99999", stdout=io.StringIO())
+    assert not Agent.objects.exists()
+
+
+def test_what_demo_says_reaches_a_file_line_by_line(site):
+    written = io.BytesIO()
+    out = io.TextIOWrapper(written, encoding="utf-8")
+    call_command("demo", "--no-serve", stdout=out)
+    assert "Agent “" in written.getvalue().decode()  # nothing was flushed by hand
 
 
 def test_demo_sets_up_a_public_agent_that_must_search(site):

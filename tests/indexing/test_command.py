@@ -80,6 +80,45 @@ def test_an_unknown_index_and_a_failing_embedding_end_with_an_error(docs, embedd
         run()
 
 
+class Broken(PublicDirectorySource):
+    """A folder of which some files cannot be read."""
+
+    def get_content(self, obj, language):
+        if obj.path.startswith("bad"):
+            raise ValueError(f"{obj.path} is \x1b[2J broken\nand says more")
+        return super().get_content(obj, language)
+
+
+def failing(folder, *, bad):
+    for number in range(bad):
+        (folder / f"bad{number}.md").write_text("# Bad")
+    (folder / "good.md").write_text("# Good\n\nThe heron gate.")
+    out, errors = io.StringIO(), io.StringIO()
+    source = register_source(Broken(path=folder, name="docs"))
+    try:
+        with pytest.raises(CommandError) as failed:
+            call_command("ai_answers_index", stdout=out, stderr=errors, no_color=True)
+    finally:
+        unregister(source)
+    return str(failed.value), errors.getvalue().splitlines()
+
+
+def test_an_object_that_cannot_be_read_is_named_once_for_all_indexes(tmp_path, settings):
+    two = {alias: {"BACKEND": "ai_answers.retrieval.database.DatabaseIndex"} for alias in "ab"}
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"INDEXES": two}
+    said, lines = failing(tmp_path, bad=1)
+    assert said == "1 object could not be read; --traceback shows where."
+    assert lines == ["docs bad0.md: ValueError: bad0.md is [2J broken"]
+    assert get_index("b").stats().documents == 1
+
+
+def test_only_the_first_objects_that_cannot_be_read_are_named(tmp_path):
+    said, lines = failing(tmp_path, bad=7)
+    assert said.startswith("7 objects could not be read")
+    assert [line.partition(":")[0] for line in lines[:5]] == [f"docs bad{n}.md" for n in range(5)]
+    assert lines[5:] == ["… and 2 more"]
+
+
 def test_nothing_is_said_at_verbosity_zero(docs):
     assert run("--verbosity", "0") == ""
 

@@ -120,6 +120,18 @@ test("what the server refuses is thrown with its text, and not tried again", asy
   assert.equal(calls, 1);
 });
 
+test("only what may pass by itself is worth another try", async () => {
+  const cases = [
+    [403, "permission_denied", false], [409, "agent_not_usable", false], [400, "invalid", false],
+    [409, "turn_in_progress", true], [429, "busy", true], [500, "failed", true],
+  ];
+  for (const [status, code, isRetryable] of cases) {
+    const headers = { "Content-Type": "application/json" };
+    const refuse = async () => new Response(JSON.stringify({ error: { code } }), { status, headers });
+    await assert.rejects(collect(refuse), (error) => error.code === code && error.retryable === isRetryable);
+  }
+});
+
 test("a page in place of a stream is a refusal too", async () => {
   const login = async () => new Response("<html>", { headers: { "Content-Type": "text/html" } });
   await assert.rejects(collect(login), (error) => error instanceof Refusal && !error.retryable);

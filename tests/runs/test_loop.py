@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from ai_answers.chat_models import get_chat_model
 from ai_answers.runs.loop import run_loop, submit
 
 
@@ -38,11 +39,11 @@ def test_a_callback_cannot_end_it_either():
     assert run_loop() is loop
 
 
-def test_a_loop_that_was_stopped_is_replaced(caplog):
+def test_a_loop_that_was_stopped_is_replaced_with_all_that_was_bound_to_it(caplog):
     async def stop():
         asyncio.get_running_loop().stop()
 
-    loop = run_loop()
+    loop, model = run_loop(), get_chat_model("scripted")
     thread = next(t for t in threading.enumerate() if t.name == "ai_answers-loop")
     submit(stop())
     thread.join(10)
@@ -50,5 +51,6 @@ def test_a_loop_that_was_stopped_is_replaced(caplog):
 
     assert submit(alive()).result(10) == "alive"
     assert run_loop() is not loop
+    assert get_chat_model("scripted") is not model
     assert "another one takes over" in caplog.text
     loop.close()

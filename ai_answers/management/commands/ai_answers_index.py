@@ -1,9 +1,14 @@
-"""``ai_answers_index``: bring indexes in step with the site's content."""
+"""``ai_answers_index``: bring indexes in step with the site's content.
+
+Objects that cannot be read are named, the first few of them; the log has every one with its
+traceback. Where no logging is set up, ``--traceback`` or ``-v 2`` shows that in the terminal.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -11,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from ai_answers.conf import app_settings
 from ai_answers.exceptions import AnswersError
 from ai_answers.indexing import Report, index_source, is_in_index
+from ai_answers.management.terminal import printable, quiet_logs, tables_needed
 from ai_answers.retrieval import get_index
 from ai_answers.sources import registered
 
@@ -18,6 +24,9 @@ INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C has ended."""
 BAR = 30
 PAUSE_SECONDS = 0.1
+NAMED = 5
+"""Objects that could not be read, named one by one."""
+REASON_CHARS = 200
 
 
 class Command(BaseCommand):
@@ -44,8 +53,16 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        started, total = time.monotonic(), Report()
         self.verbosity = options["verbosity"]
+        self.failures: dict[str, str] = {}
+        with tables_needed(), quiet_logs(unless=options["traceback"] or self.verbosity > 1):
+            self._index_all(options)
+        if failed := len(self.failures):
+            objects = "1 object" if failed == 1 else f"{failed} objects"
+            raise CommandError(f"{objects} could not be read; --traceback shows where.")
+
+    def _index_all(self, options: dict[str, Any]) -> None:
+        started, total = time.monotonic(), Report()
         try:
             aliases = self._aliases(options["index"])
             sources = self._sources(options["source"])
@@ -62,14 +79,13 @@ class Command(BaseCommand):
         total = total + Report(seconds=time.monotonic() - started - total.seconds)
         done = "Dry run" if options["dry_run"] else "Done"
         self._say(self.style.SUCCESS(f"{done}: {total}."))
-        if total.failed:
-            raise CommandError(f"{total.failed} objects could not be read; see the log.")
 
     def _index(self, alias: str, sources: list, options: dict[str, Any]) -> Report:
         total, index = Report(), get_index(alias)
         mine = [source for source in sources if is_in_index(source, alias)]
         for source in mine:
             bar = Bar(self, f"{alias}: {source.name}")
+            named = len(self.failures)
             total += bar.ended(
                 index_source(
                     source,
@@ -77,8 +93,10 @@ class Command(BaseCommand):
                     rebuild=options["rebuild"],
                     dry_run=options["dry_run"],
                     progress=bar,
+                    on_failure=partial(self._keep_failure, source.name),
                 )
             )
+            self._name_failures(since=named)
         if options["source"]:
             return total
         for name in sorted(index.entity_types() - {source.name for source in mine}):
@@ -88,6 +106,24 @@ class Command(BaseCommand):
             self._say(f"{alias}: {name}: no such source any more, {removed} removed")
             total += Report(removed=removed)
         return total
+
+    def _keep_failure(self, source: str, entity_id: str, error: Exception) -> None:
+        # By object: one that several indexes hold fails in each.
+        lines = str(error).strip().splitlines()
+        reason = f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
+        self.failures.setdefault(f"{source} {entity_id}", reason)
+
+    def _name_failures(self, *, since: int) -> None:
+        """Name what could not be read in the source just ended; behind the first few, only count.
+
+        ``since``: failures known before it.
+        """
+        new = list(self.failures.items())[since:]
+        room = max(0, NAMED - since)
+        for what, reason in new[:room]:
+            self.stderr.write(printable(f"{what}: {reason}"[:REASON_CHARS]))
+        if len(new) > room:
+            self.stderr.write(f"… and {len(new) - room} more")
 
     def _aliases(self, wanted: list[str] | None) -> list[str]:
         there_are = list(app_settings().INDEXES)

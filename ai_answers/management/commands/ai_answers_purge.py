@@ -15,9 +15,11 @@ from django.db.models import Max
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
+from ...answers.budgets import today
 from ...answers.turns import sweep
 from ...conf import app_settings
 from ...models import BudgetDay, Conversation
+from ..terminal import tables_needed
 
 BATCH = 500
 """Conversations deleted in one transaction, so that no lock is held for long."""
@@ -36,7 +38,11 @@ class Command(BaseCommand):
         days = options["days"] if options["days"] is not None else app_settings().RETENTION_DAYS
         if days is not None and days < 0:
             raise CommandError(f"--days must be 0 or more, not {days}.")
-        if not options["dry_run"]:
+        with tables_needed():
+            self._purge(days, dry_run=options["dry_run"])
+
+    def _purge(self, days: int | None, *, dry_run: bool) -> None:
+        if not dry_run:
             self._end_stale_runs()
         if days is None:
             self.stdout.write("RETENTION_DAYS is None: everything is kept.")
@@ -45,14 +51,14 @@ class Command(BaseCommand):
         old = Conversation.objects.annotate(
             last=Coalesce(Max("turns__created_at"), "created_at")
         ).filter(last__lt=before)
-        if options["dry_run"]:
+        if dry_run:
             self.stdout.write(f"{old.count()} conversations are older than {days} days.")
             return
         deleted = 0
         while ids := list(old.order_by("pk").values_list("pk", flat=True)[:BATCH]):
             Conversation.objects.filter(pk__in=ids).delete()
             deleted += len(ids)
-        kept_from = timezone.localdate() - datetime.timedelta(days=BUDGET_DAYS)
+        kept_from = today() - datetime.timedelta(days=BUDGET_DAYS)
         BudgetDay.objects.filter(day__lt=kept_from).delete()
         self.stdout.write(f"{deleted} conversations older than {days} days were deleted.")
 

@@ -1,6 +1,7 @@
 """Create what a page needs to be asked: an agent with its search tool, and one block of each kind.
 
-Runs in one transaction and can be run again: what is there already is left as it is.
+Runs in one transaction and can be run again: what is there already is left as it is, but for
+who may ask an agent when ``--access`` says so.
 """
 
 from __future__ import annotations
@@ -18,6 +19,14 @@ from ...checks.database import agent_problems
 from ...conf import alias_settings
 from ...exceptions import ConfigurationError
 from ...models import Agent, AgentTool, AnswerBlock, IndexedDocument, QuestionBlock, SourcesBlock
+from ..terminal import tables_needed
+
+WHO = {
+    Agent.Access.PUBLIC: "everyone may ask",
+    Agent.Access.AUTHENTICATED: "signed-in users with ai_answers.use_ai_answers may ask",
+    Agent.Access.GROUPS: "its groups may ask, with ai_answers.use_ai_answers",
+}
+"""What each ``access`` of an agent means."""
 
 TEMPLATE = """
 Put this in a template:
@@ -31,7 +40,10 @@ Put this in a template:
 
 
 class Command(BaseCommand):
-    help = "Creates an agent that can answer and the blocks to place; changes nothing that exists."
+    help = (
+        "Creates an agent that can answer and the blocks to place. Of what exists it changes only "
+        "who may ask, and only with --access."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--agent", default="site", help="slug of the agent (site)")
@@ -39,13 +51,16 @@ class Command(BaseCommand):
         parser.add_argument(
             "--access",
             choices=Agent.Access.values,
-            default=Agent.Access.AUTHENTICATED,
-            help="who may ask, if it is created (authenticated)",
+            help="who may ask, also where the agent exists; a new one: authenticated",
         )
         parser.add_argument("--index", default="default", help="alias it searches (default)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         _check(options)
+        with tables_needed():
+            self._set_up(options)
+
+    def _set_up(self, options: dict[str, Any]) -> None:
         with transaction.atomic():
             agent = self._agent(options)
             self._blocks(agent)
@@ -54,15 +69,19 @@ class Command(BaseCommand):
             self.stdout.write(f"{'Next:' if number == 1 else '     '} {number}. {step}")
 
     def _agent(self, options: dict[str, Any]) -> Agent:
-        slug = options["agent"]
+        slug, access = options["agent"], options["access"]
         name = options["name"] or slug.replace("-", " ").capitalize()
         agent, is_new = Agent.objects.get_or_create(
-            slug=slug, defaults={"name": name, "access": options["access"]}
+            slug=slug, defaults={"name": name, "access": access or Agent.Access.AUTHENTICATED}
         )
+        is_changed = bool(access) and agent.access != access
         if is_new:
             # Only now: an editor may have taken the tool out of an agent that was there.
             AgentTool.objects.create(agent=agent, tool=AgentTool.SEARCH, index=options["index"])
-        self._report("agent", slug, is_new=is_new)
+        elif is_changed:
+            agent.access = access
+            agent.save(update_fields=["access"])
+        self._report("agent", slug, is_new=is_new, is_changed=is_changed, now=WHO[agent.access])
         return agent
 
     def _blocks(self, agent: Agent) -> None:
@@ -81,9 +100,13 @@ class Command(BaseCommand):
             )
             self._report(str(model._meta.verbose_name), block.slug, is_new=is_new)
 
-    def _report(self, what: str, slug: str, *, is_new: bool) -> None:
-        done = self.style.SUCCESS("created") if is_new else "kept   "
-        self.stdout.write(f"{done} {what} {slug!r}")
+    def _report(
+        self, what: str, slug: str, *, is_new: bool, is_changed: bool = False, now: str = ""
+    ) -> None:
+        done = "created" if is_new else "changed" if is_changed else "kept   "
+        if is_new or is_changed:
+            done = self.style.SUCCESS(done)
+        self.stdout.write(f"{done} {what} {slug!r}{f': {now}' if now else ''}")
 
 
 def _check(options: dict[str, Any]) -> None:
@@ -110,7 +133,7 @@ def _next_steps(agent: Agent, *, index: str) -> Iterator[str]:
     if agent.access == Agent.Access.AUTHENTICATED:
         yield (
             "Visitors must be signed in and have the permission ai_answers.use_ai_answers; "
-            "“Who may ask” in the admin opens the agent to everyone."
+            "--access public, or “Who may ask” in the admin, opens the agent to everyone."
         )
     elif agent.access == Agent.Access.GROUPS and not agent.groups.exists():
         yield f"Choose the groups that may ask {agent.slug!r} in the admin."

@@ -6,8 +6,11 @@ step may be repeated; what is there already stays as it is or is brought up to d
 
 from __future__ import annotations
 
+import errno
+import socket
+
 from django.conf import settings
-from django.core.management import BaseCommand, call_command
+from django.core.management import BaseCommand, CommandError, call_command
 
 from example_project.library.content import load
 from example_project.library.demo import set_up_answers
@@ -22,6 +25,11 @@ class Command(BaseCommand):
         parser.add_argument("--no-serve", action="store_true", help="Stop before serving.")
 
     def handle(self, *, host: str, port: int, no_serve: bool, verbosity: int, **options) -> None:
+        if not no_serve:
+            check_address(host, port)
+        if hasattr(self.stdout, "reconfigure"):
+            # Line by line into a file or pipe too; what runserver says goes the same way.
+            self.stdout.reconfigure(line_buffering=True)
         call_command("migrate", interactive=False, verbosity=0)
         self.step("Database is ready")
 
@@ -48,6 +56,24 @@ class Command(BaseCommand):
 
     def step(self, text: str) -> None:
         self.stdout.write(f"  {self.style.SUCCESS('✓')} {text}")
+
+
+def check_address(host: str, port: int) -> None:
+    """Raise ``CommandError`` unless a server can listen there, before anything is set up."""
+    try:
+        listen(host, port)
+    except (OSError, OverflowError) as error:
+        if getattr(error, "errno", None) != errno.EADDRINUSE:
+            reason = getattr(error, "strerror", None) or error
+            raise CommandError(f"Cannot serve on {host}:{port}: {reason}.") from error
+        raise CommandError(f"Port {port} is in use; try --port {port + 1}.") from error
+
+
+def listen(host: str, port: int) -> None:
+    with socket.socket() as server:  # IPv4, as runserver does without --ipv6
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((host, port))
+        server.listen()
 
 
 def chat_model_name() -> str:
