@@ -9,6 +9,7 @@ from django.conf import settings as suite_settings
 from django.core.management import call_command
 from django.test import Client
 from django.urls import clear_url_caches
+from django.utils.formats import reset_format_cache
 
 from example_project import settings as site_settings
 
@@ -38,6 +39,7 @@ def site(settings, db):
     # The site lists its app before "ai_answers", the suite behind it: its templates come first.
     settings.TEMPLATES = [{**site_settings.TEMPLATES[0], "DIRS": [LIBRARY / "templates"]}]
     clear_url_caches()
+    reset_format_cache()  # a changed FORMAT_MODULE_PATH does not do it by itself
     from example_project.library.content import load
     from example_project.library.demo import set_up_answers
 
@@ -45,6 +47,7 @@ def site(settings, db):
     set_up_answers()
     yield
     clear_url_caches()
+    reset_format_cache()
 
 
 @pytest.fixture
