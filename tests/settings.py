@@ -1,6 +1,7 @@
 """Settings of the test suite: SQLite on disk, because runs use connections of their own."""
 
-import os
+import atexit
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -17,8 +18,8 @@ STATIC_URL = "static/"
 ROOT_URLCONF = "tests.urls"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-_directory = Path(tempfile.gettempdir()) / f"ai_answers_tests_{os.getpid()}"
-_directory.mkdir(exist_ok=True)
+_directory = Path(tempfile.mkdtemp(prefix="ai_answers_tests_"))
+atexit.register(shutil.rmtree, _directory, ignore_errors=True)
 
 DATABASES = {
     "default": {
