@@ -1,6 +1,7 @@
 """From a question on any page to an answer with its sources, with the built-in chat model."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from django.utils import translation
@@ -147,7 +148,7 @@ def test_feedback_is_recorded_and_may_be_changed(quoting, database):
     quoting.finished_turn()
     assert quoting.see("[data-role=positive]").get_attribute("aria-pressed") == "false"
     assert quoting.see("[data-role=negative]").get_attribute("aria-pressed") == "true"
-    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         rows = connection.execute(
             "SELECT rating, reasons, comment FROM ai_answers_feedback"
         ).fetchall()

@@ -5,6 +5,7 @@ import shutil
 import signal
 import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
@@ -29,7 +30,7 @@ def database(filled, tmp_path):
 
 
 def rows(database, sql):
-    with sqlite3.connect(database) as connection:
+    with closing(sqlite3.connect(database)) as connection:
         return connection.execute(sql).fetchall()
 
 
@@ -159,7 +160,7 @@ def test_a_killed_workers_run_ends_as_interrupted(database):
             os.killpg(site.process.pid, signal.SIGKILL)
             site.process.wait()
         old = "update ai_answers_run set heartbeat_at = datetime('now', '-1 hour')"
-        with sqlite3.connect(database) as connection:
+        with closing(sqlite3.connect(database)) as connection, connection:
             connection.execute(old)
         run = frames[0].data["run"]
         with (
