@@ -84,6 +84,8 @@ class Hit:
     """Higher is better; comparable only within one ``score_kind``."""
     score_kind: str
     """``bm25``, ``cosine``, ``fused`` or the reranker's name."""
+    scores: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """What each step gave it on the way, by kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

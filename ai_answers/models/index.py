@@ -19,6 +19,8 @@ class IndexState(models.Model):
     """The version of the last write that took chunks away."""
     languages = models.JSONField(default=list)
     """Codes of the languages that were ever written, to know how words may be stemmed."""
+    embedding = models.CharField(max_length=64, blank=True)
+    """Identity of the embedding that searches use: the last one that was complete."""
 
     def __str__(self) -> str:
         return f"{self.index} {self.version}"
@@ -47,6 +49,9 @@ class IndexedDocument(models.Model):
                 fields=["index", "entity_type", "entity_id", "language"],
                 name="ai_answers_document_once",
             ),
+        ]
+        indexes = [
+            models.Index(fields=["index", "embedding"], name="ai_answers_document_embedded"),
         ]
 
     def __str__(self) -> str:
@@ -88,11 +93,12 @@ class IndexedChunk(models.Model):
 
 
 class IndexedVector(models.Model):
-    """A chunk's vector. A table of its own: what is new is found without reading any vector."""
+    """A chunk's vector. A table of its own: what is new is found without reading any vector.
 
-    chunk = models.OneToOneField(
-        IndexedChunk, models.CASCADE, primary_key=True, related_name="vector"
-    )
+    Two a chunk while one embedding takes over from another.
+    """
+
+    chunk = models.ForeignKey(IndexedChunk, models.CASCADE, related_name="vectors")
     index = models.CharField(max_length=100)
     embedding = models.CharField(max_length=64)
     version = models.PositiveBigIntegerField()
@@ -101,6 +107,9 @@ class IndexedVector(models.Model):
     """Little-endian float32, unit length."""
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["chunk", "embedding"], name="ai_answers_vector_once"),
+        ]
         indexes = [
             models.Index(fields=["index", "embedding", "version"], name="ai_answers_vector_new"),
         ]

@@ -55,6 +55,11 @@ class Index(ABC):
         self.alias = alias
         self.embedding = embedding
 
+    @property
+    def score_kind(self) -> str:
+        """The kind of score its hits have when nothing fails."""
+        return "fused" if self.embedding else "bm25"
+
     @abstractmethod
     def put(self, entries: Iterable[Entry]) -> None:
         """Store ``entries`` in one transaction; readers see all of them or none."""
@@ -86,11 +91,15 @@ class Index(ABC):
         Only documents without tags or with one of ``tags``. ``language`` is the asker's: a help
         to understand the query, no filter. Fewer than ``limit`` means there are no more. An
         empty query, or one without a word, finds nothing. No query text is ever syntax.
+        Where the embedding fails, the words alone decide and the kind is ``bm25``.
         """
 
     @abstractmethod
     def clear(self, entity_type: str | None = None) -> None:
         """Empty the index, or take one source out of it."""
+
+    def finish(self) -> None:  # noqa: B027 - a backend may have nothing to tidy
+        """All sources are in step: what was kept for the time of a rebuild may go."""
 
     @abstractmethod
     def stats(self) -> Stats:

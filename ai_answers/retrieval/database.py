@@ -1,144 +1,198 @@
 """The index in the site's own database: full text, and vectors where an embedding is set.
 
-In: entries from ``indexing``, queries from ``searching``. Out: hits. The rows are ``tables``',
-the words are kept by the vendor's full text (``sqlite``), the vectors are searched in memory
-(``loading``). Any process may write; the others notice at their next search.
-On a database other than SQLite it raises ``ConfigurationError``.
+In: entries from ``indexing``, queries from ``searching``. Out: hits. The rows are ``tables``'; what
+words and vectors are kept in is a pair of ``legs``: the vendor's full text, and vectors searched
+in memory. A subclass may bring other legs. Any process may write; the others notice at their
+next search. On a database without full text of ours it raises ``ConfigurationError``.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.db import connections, router
 
+from ..conf import app_settings
 from ..exceptions import ConfigurationError, EmbeddingFailed
-from ..models import IndexedChunk, IndexedDocument, IndexedVector
+from ..models import IndexedChunk, IndexedDocument, IndexState
 from ..values import Hit, ObjectKey
 from .base import Entry, Index, Stats, Stored
 from .embeddings import embed_query, embedding_identity
-from .fusion import fuse
-from .loading import VectorLoader
-from .sqlite import FullText
-from .tables import BATCH, Tables
+from .fusion import WORDS, fuse
+from .legs import Nearest, Ranked, VectorsLeg, WordsLeg
+from .memory import MemoryVectors
+from .sqlite import SqliteWords
+from .tables import Tables
 from .words import is_in_languages, primary_of, query_words
 
 logger = logging.getLogger(__name__)
 
 POOL = 100
 """Chunks each leg hands to the fusion, at least."""
+WORDS_LEGS: dict[str, type[WordsLeg]] = {"sqlite": SqliteWords}
+"""Full text by the vendor of the database."""
 
 
 class DatabaseIndex(Index):
-    """Takes no ``OPTIONS``."""
+    """``words_weight``: what the words count in the fusion, from 0 to 1; the vectors the rest."""
 
-    def __init__(self, alias: str, *, embedding: str | None = None) -> None:
+    def __init__(
+        self, alias: str, *, embedding: str | None = None, words_weight: float = WORDS
+    ) -> None:
         super().__init__(alias, embedding=embedding)
-        self._loader = VectorLoader(alias)
+        if not 0 <= words_weight <= 1:
+            raise ConfigurationError(
+                f"AI_ANSWERS['INDEXES'][{alias!r}]: words_weight must be from 0 to 1, "
+                f"not {words_weight!r}."
+            )
+        self.words_weight = words_weight
+        self._tables_by_database: dict[str, Tables] = {}
+
+    def make_words(self, using: str) -> WordsLeg | None:
+        """Return the leg for words in the database ``using``; ``None``: vectors alone."""
+        vendor = connections[using].vendor
+        if vendor not in WORDS_LEGS:
+            raise ConfigurationError(
+                f"AI_ANSWERS['INDEXES'][{self.alias!r}]: {type(self).__name__} works on "
+                f"{' and '.join(WORDS_LEGS)}, not on {vendor!r}, which database {using!r} is; "
+                "set BACKEND to 'ai_answers.retrieval.vector_store.VectorStoreIndex'."
+            )
+        return WORDS_LEGS[vendor](using)
+
+    def make_vectors(self, using: str) -> VectorsLeg:
+        """Return the leg for vectors; called for an index without embedding, too."""
+        return MemoryVectors(self.alias, using)
 
     def put(self, entries: Iterable[Entry]) -> None:
         if entries := list(entries):
-            self._tables(writing=True).put(entries)
+            self.tables(writing=True).put(entries)
 
     def remove(self, keys: Iterable[ObjectKey]) -> int:
-        return self._tables(writing=True).remove([(key, None) for key in keys])
+        return self.tables(writing=True).remove([(key, None) for key in keys])
 
     def remove_documents(self, documents: Iterable[tuple[ObjectKey, str]]) -> int:
-        return self._tables(writing=True).remove(list(documents))
+        return self.tables(writing=True).remove(list(documents))
 
     def clear(self, entity_type: str | None = None) -> None:
-        self._tables(writing=True).clear(entity_type)
+        self.tables(writing=True).clear(entity_type)
+
+    def finish(self) -> None:
+        self.tables(writing=True).finish(embedding_identity(self.embedding))
 
     def stored(
         self, entity_type: str, ids: Iterable[str] | None = None
     ) -> dict[tuple[str, str], Stored]:
-        return self._tables(writing=True).stored(entity_type, ids)
+        return self.tables(writing=True).stored(entity_type, ids)
 
     def entity_types(self) -> set[str]:
-        names = self._tables().documents.values_list("entity_type", flat=True)
+        names = self.tables().documents.values_list("entity_type", flat=True)
         return set(names.order_by().distinct())
 
     def stats(self) -> Stats:
-        tables, embedding = self._tables(), embedding_identity(self.embedding)
+        tables, embedding = self.tables(), embedding_identity(self.embedding)
         chunks = IndexedChunk.objects.using(tables.using).filter(document__index=self.alias)
-        vectors = IndexedVector.objects.using(tables.using).filter(index=self.alias)
         return Stats(
             documents=tables.documents.count(),
             chunks=chunks.count(),
-            vectors=vectors.filter(embedding=embedding).count(),
+            vectors=tables.vectors.count(embedding) if embedding and tables.vectors else 0,
         )
 
     def outdated(self, *, fingerprint: str, embedding: str) -> int:
-        return (
-            self._tables().documents.exclude(fingerprint=fingerprint, embedding=embedding).count()
-        )
+        documents = self.tables().documents
+        return documents.exclude(fingerprint=fingerprint, embedding=embedding).count()
 
     def search(
         self, query: str, *, tags: frozenset[str], limit: int, language: str = ""
     ) -> list[Hit]:
-        tables = self._tables()
+        tables = self.tables()
         state = tables.state()
-        words = query_words(query, state.languages, language)
-        if not words or not state.version:
+        if not state.version:
             return []
+        pool = max(limit, POOL) if self.embedding else limit
+        ranked = self._rank(tables, state, query, tags=tags, limit=pool, language=language)
+        if ranked is None:
+            return []
+        nearest = self._nearest(tables, state, query, tags=tags, limit=pool, also=[*ranked.scores])
+        scores = {"bm25": ranked.scores}
+        if nearest is None:
+            return _hits(tables, list(ranked.scores.items())[:limit], "bm25", scores)
+        fused = fuse(ranked, nearest, words=self.words_weight if tables.words else 0.0)
+        scores |= {"cosine": nearest.cosines, "fused": dict(fused)}
+        return _hits(tables, fused[:limit], "fused", scores)
+
+    def _rank(self, tables, state, query, *, tags, limit, language) -> Ranked | None:
+        """Rank by words; ``None`` for a query without any."""
+        words = query_words(query, state.languages, language)
+        if not words:
+            return None
+        if tables.words is None:
+            return Ranked(scores={}, ideal=0.0)
         # Words of a language that is not indexed are unknown, not misspelt.
         may_respell = is_in_languages(query, state.languages, language)
-        pool = max(limit, POOL) if self.embedding else limit
-        lexical, ideal = tables.fulltext.search(
+        return tables.words.search(
             words,
             index=self.alias,
             tags=tags,
-            limit=pool,
+            limit=limit,
             respell_in=sorted(set(map(primary_of, state.languages))) if may_respell else (),
         )
-        if not self.embedding:
-            return _hits(tables, lexical, "bm25")
-        meaning = self._nearest(tables, query, tags=tags, limit=pool, also=[i for i, _ in lexical])
-        fused = fuse(dict(lexical), ideal, *meaning)
-        return _hits(tables, fused[:limit], "fused")
 
-    def _nearest(self, tables, query, *, tags, limit, also):
-        """Return the cosines of the nearest chunks and of ``also``, and of all as one array."""
-        matrix = self._loader.matrix(
-            tables.using, embedding_identity(self.embedding), tables.state()
-        )
-        if not matrix.live:
-            return {}, None
+    def _nearest(self, tables, state, query, *, tags, limit, also) -> Nearest | None:
+        """Rank by vectors; ``None`` where there are none or the embedding fails."""
+        alias = self._serving(state)
+        if alias is None or tables.vectors is None:
+            return None
         try:
-            scores = matrix.cosines(embed_query(self.embedding, query))
-        except EmbeddingFailed:
-            logger.warning("Searching %r by words alone.", self.alias, exc_info=True)
-            return {}, None
-        nearest: dict[int, float] = {}
-        asked = 0
-        while len(nearest) < limit and asked < matrix.live:
-            best = matrix.best(scores, max(asked * 4, limit))
-            new = best[asked:]
-            for start in range(0, len(new), BATCH):
-                ids = [chunk_id for chunk_id, _ in new[start : start + BATCH]]
-                is_open = tables.open_to(ids, tags)
-                nearest |= {i: s for i, s in new[start : start + BATCH] if i in is_open}
-            asked = len(best)
-        nearest = dict(sorted(nearest.items(), key=lambda pair: -pair[1])[:limit])
-        return nearest | matrix.of(scores, also), matrix.alive(scores)
-
-    def _tables(self, *, writing: bool = False) -> Tables:
-        using = (router.db_for_write if writing else router.db_for_read)(IndexedDocument)
-        vendor = connections[using].vendor
-        if vendor != "sqlite":
-            raise ConfigurationError(
-                f"AI_ANSWERS['INDEXES'][{self.alias!r}]: DatabaseIndex works on SQLite, "
-                f"not on {vendor!r}, which database {using!r} is."
+            return tables.vectors.nearest(
+                embed_query(alias, query),
+                embedding=state.embedding,
+                tags=tags,
+                limit=limit,
+                also=also,
             )
-        return Tables(self.alias, using, FullText(using))
+        except EmbeddingFailed as error:
+            logger.warning("Searching index %r by words alone: %s", self.alias, error)
+            logger.debug("Embedding %r failed.", alias, exc_info=True)
+            return None
+
+    def _serving(self, state: IndexState) -> str | None:
+        """Return the alias of the embedding that searches use.
+
+        After a change of ``EMBEDDING`` that is the one before, if its alias is still in settings,
+        until all documents have their new vectors.
+        """
+        if not self.embedding or not state.embedding:
+            return None
+        aliases = [self.embedding, *(a for a in app_settings().EMBEDDINGS if a != self.embedding)]
+        return next((a for a in aliases if embedding_identity(a) == state.embedding), None)
+
+    def tables(self, *, writing: bool = False) -> Tables:
+        """Return the rows in the database that the site's routers name."""
+        using = (router.db_for_write if writing else router.db_for_read)(IndexedDocument)
+        found = self._tables_by_database.get(using)
+        if found is None:
+            found = self._tables_by_database[using] = Tables(
+                self.alias, using, words=self.make_words(using), vectors=self.make_vectors(using)
+            )
+        return found
 
 
-def _hits(tables: Tables, scores: list[tuple[int, float]], kind: str) -> list[Hit]:
+def _hits(
+    tables: Tables,
+    ranking: Sequence[tuple[int, float]],
+    kind: str,
+    scores: Mapping[str, Mapping[int, float]],
+) -> list[Hit]:
     # A chunk replaced since it was found is left out; its successor comes with the next search.
-    chunks = tables.chunks([chunk_id for chunk_id, _ in scores])
+    chunks = tables.chunks([chunk_id for chunk_id, _ in ranking])
     return [
-        Hit(chunk=chunks[chunk_id], score=score, score_kind=kind)
-        for chunk_id, score in scores
+        Hit(
+            chunk=chunks[chunk_id],
+            score=score,
+            score_kind=kind,
+            scores={name: by_id[chunk_id] for name, by_id in scores.items() if chunk_id in by_id},
+        )
+        for chunk_id, score in ranking
         if chunk_id in chunks
     ]

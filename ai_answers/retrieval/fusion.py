@@ -9,9 +9,7 @@ language) gives low scores to everything and cannot outvote the other. No Django
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
+from .legs import Nearest, Ranked
 
 WORDS = 0.68
 """Weight of the words; the vectors have the rest. Measured with a strong and a weak embedding
@@ -21,34 +19,26 @@ SPREADS = 8.0
 """Standard deviations above the average cosine that count as full agreement."""
 
 
-def fuse(
-    words: Mapping[int, float],
-    ideal: float,
-    meaning: Mapping[int, float],
-    cosines: np.ndarray | None,
-) -> list[tuple[int, float]]:
+def fuse(ranked: Ranked, nearest: Nearest, *, words: float = WORDS) -> list[tuple[int, float]]:
     """Return chunk ids with their fused score, best first, equal scores by id.
 
-    ``words``: BM25 scores; ``ideal``: of a chunk that holds every word once. ``meaning``:
-    cosines of the same and further chunks; ``cosines``: of all chunks, to know what is usual.
-    A chunk with nothing to say for it in either leg is left out.
+    ``words``: the weight of the words, from 0 to 1. A chunk with nothing to say for it in either
+    leg is left out.
     """
-    lexical = {i: min(score / ideal, 1.0) for i, score in words.items()} if ideal > 0 else {}
-    dense = _standing_out(meaning, cosines)
+    ideal = ranked.ideal
+    lexical = {i: min(s / ideal, 1.0) for i, s in ranked.scores.items()} if ideal > 0 else {}
+    dense = _standing_out(nearest)
     scores = {
-        i: WORDS * lexical.get(i, 0.0) + (1 - WORDS) * dense.get(i, 0.0) for i in {*lexical, *dense}
+        i: words * lexical.get(i, 0.0) + (1 - words) * dense.get(i, 0.0) for i in {*lexical, *dense}
     }
     found = [(i, score) for i, score in scores.items() if score > 0]
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))
 
 
-def _standing_out(meaning: Mapping[int, float], cosines: np.ndarray | None) -> dict[int, float]:
-    if cosines is None or not len(cosines):
-        return {}
-    if len(cosines) == 1:  # nothing to compare it with
-        return {i: max(cosine, 0.0) for i, cosine in meaning.items()}
-    usual, spread = float(cosines.mean()), float(cosines.std()) or 1.0
+def _standing_out(nearest: Nearest) -> dict[int, float]:
+    if not nearest.spread:  # nothing to compare it with
+        return {i: max(cosine, 0.0) for i, cosine in nearest.cosines.items()}
     return {
-        i: min(max((cosine - usual) / (spread * SPREADS), 0.0), 1.0)
-        for i, cosine in meaning.items()
+        i: min(max((cosine - nearest.usual) / (nearest.spread * SPREADS), 0.0), 1.0)
+        for i, cosine in nearest.cosines.items()
     }

@@ -2,12 +2,16 @@
 
 In: the alias of an index, a query, an asker. Out: hits, best first, every one allowed at this
 moment. What an asker may not see leaves no trace, neither in the hits nor in their number.
+``explain`` also says what became of everything else that was found; that is for those who run
+the site and must not be shown to the asker.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from ..sources.access import access_tags_of, viewable
 from ..sources.languages import closest, serves
@@ -15,13 +19,51 @@ from ..values import Asker, Hit, ObjectKey
 from .aliases import get_index, index_settings
 from .rerankers import rerank
 
+logger = logging.getLogger(__name__)
+
 POOL_FACTOR = 4
 """Chunks asked of the index for one that is wanted: some go for access, some for language."""
+RERANKED = 20
+"""Chunks a reranker is given, at least: it cannot lift what it does not see."""
 OTHER_LANGUAGE = 0.8
 """What a hit in a language that is not the asker's counts in the order."""
 STILL_RELEVANT = 0.5
 """Share of an object's best score that its version in the asker's language needs to stand for
 it: somebody may ask in another language than the page he is on."""
+
+Fate = Literal["hit", "closed", "other_language", "beyond_pool", "reranked_away", "low", "beyond"]
+"""What became of a chunk that was found: ``closed`` to the asker or gone from its source; its
+object answers in an ``other_language``; ``beyond_pool``: behind what is reordered;
+``reranked_away``: the reranker left it out; ``low``: under ``min_score``; ``beyond``: behind
+``amount``."""
+_Place = tuple[ObjectKey, str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A chunk that was found, and what became of it."""
+
+    hit: Hit
+    fate: Fate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """A search with its reasons."""
+
+    hits: tuple[Hit, ...]
+    """What the asker gets, best first."""
+    candidates: tuple[Candidate, ...]
+    """All that was found, the hits first, then the rest in the order of its scores."""
+    notes: tuple[str, ...] = ()
+    """What went other than set up: a leg or the reranker that failed."""
+    score_kind: str = ""
+    """Of the hits."""
+
+
+def score_kind_of(alias: str) -> str:
+    """Return the kind of score that searches in ``alias`` end with when nothing fails."""
+    return index_settings(alias).reranker or get_index(alias).score_kind
 
 
 def search(
@@ -30,30 +72,84 @@ def search(
     """Return at most ``amount`` chunks for ``query`` that ``asker`` may read, best first.
 
     An object appears in one language: the asker's where that version answers as well, else that
-    of its best hit. ``min_score`` drops hits whose own score is lower. Sync; asks the database.
+    of its best hit. ``min_score`` drops hits whose own score is lower; it is left out when a
+    failure has brought scores of another kind. Sync; asks the database.
     Raises ``ValueError`` for an ``amount`` below 1, ``ConfigurationError``, ``RetrievalError``.
     """
+    explanation = explain(alias, query, asker=asker, amount=amount, min_score=min_score)
+    return list(explanation.hits)
+
+
+def explain(
+    alias: str, query: str, *, asker: Asker, amount: int = 5, min_score: float | None = None
+) -> Explanation:
+    """Search as ``search`` does and keep what became of everything that was found."""
     if amount < 1:
         raise ValueError(f"amount must be at least 1, not {amount!r}.")
     reranker = index_settings(alias).reranker
+    wanted = max(amount, RERANKED) if reranker else amount
+    found, allowed = _find(alias, query, asker=asker, wanted=wanted)
+    fates: dict[_Place, Fate] = {}
+    _mark(fates, found, allowed, "closed")
+    readable = in_one_language(allowed, asker.language)
+    _mark(fates, allowed, readable, "other_language")
+    pool = readable[:wanted]
+    _mark(fates, readable, pool, "beyond_pool" if reranker else "beyond")
+    ordered = rerank(reranker, query, pool) if reranker else pool
+    _mark(fates, pool, ordered, "reranked_away")
+    kind = ordered[0].score_kind if ordered else ""
+    notes = _notes(alias, kind)
+    # Scores of another kind are on another scale: the gate would cut at random.
+    floor = float("-inf") if min_score is None or notes else min_score
+    high = [hit for hit in ordered if hit.score >= floor]
+    _mark(fates, ordered, high, "low")
+    hits = high[:amount]
+    _mark(fates, high, hits, "beyond")
+    last_seen = {_place(hit): hit for hit in (*found, *ordered)}
+    rest = [Candidate(hit=last_seen[place], fate=fate) for place, fate in fates.items()]
+    return Explanation(
+        hits=tuple(hits),
+        candidates=(
+            *(Candidate(hit=hit, fate="hit") for hit in hits),
+            *sorted(rest, key=lambda candidate: -candidate.hit.score),
+        ),
+        notes=notes,
+        score_kind=kind,
+    )
+
+
+def _find(alias: str, query: str, *, asker: Asker, wanted: int) -> tuple[list[Hit], list[Hit]]:
+    """Ask the index until ``wanted`` chunks are left; return all and those the asker may read."""
     index, tags = get_index(alias), access_tags_of(asker)
-    wanted = amount * POOL_FACTOR if reranker else amount
     limit = max(wanted * POOL_FACTOR, 20)
     verdicts: dict[ObjectKey, bool] = {}
     while True:
         found = index.search(query, tags=tags, limit=limit, language=asker.language)
         _ask(found, asker, verdicts)
-        hits = [hit for hit in found if verdicts[hit.chunk.key]]
-        hits = in_one_language(hits, asker.language)
-        if len(hits) >= wanted or len(found) < limit:
-            break
+        allowed = [hit for hit in found if verdicts[hit.chunk.key]]
+        if len(in_one_language(allowed, asker.language)) >= wanted or len(found) < limit:
+            return found, allowed
         limit *= POOL_FACTOR
-    hits = hits[:wanted]
-    if reranker:
-        hits = rerank(reranker, query, hits)
-    if min_score is not None:
-        hits = [hit for hit in hits if hit.score >= min_score]
-    return hits[:amount]
+
+
+def _notes(alias: str, kind: str) -> tuple[str, ...]:
+    expected = score_kind_of(alias)
+    if not kind or kind == expected:
+        return ()
+    logger.warning("Searching index %r: scores are %r instead of %r.", alias, kind, expected)
+    return (f"scores are {kind!r} instead of {expected!r}",)
+
+
+def _mark(
+    fates: dict[_Place, Fate], before: Sequence[Hit], after: Sequence[Hit], fate: Fate
+) -> None:
+    """Note the fate of hits that a step left out."""
+    kept = set(map(_place, after))
+    fates.update({place: fate for place in map(_place, before) if place not in kept})
+
+
+def _place(hit: Hit) -> _Place:
+    return hit.chunk.key, hit.chunk.language, hit.chunk.position
 
 
 def in_one_language(hits: Sequence[Hit], wanted: str) -> list[Hit]:

@@ -1,6 +1,7 @@
 """Full text on SQLite: the FTS5 table beside the chunks.
 
-In: words from ``words``. Out: chunk ids with BM25 scores, higher being better. The table is
+In: words from ``words``. Out: chunk ids with BM25 scores, higher being better. All indexes of a
+database share the table, and so the frequencies that BM25 counts with. It is
 written in the transaction that writes the chunks. Words are letters and digits and are quoted
 on top, so no query text is ever FTS5 syntax. All SQL that only SQLite understands is here.
 """
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from django.db import connections
 
+from .legs import ChunkWords, Ranked, WordsLeg
 from .spelling import spellings
 from .words import QueryWord, stem_once
 
@@ -39,23 +41,19 @@ ALLOWED = """OR EXISTS (SELECT 1 FROM ai_answers_indexedtag AS tag
      WHERE tag.document_id = document.id AND tag.tag IN ({}))"""
 
 
-class FullText:
-    """The full-text table of one database connection alias."""
+class SqliteWords(WordsLeg):
+    """The full-text table of one database."""
 
-    def __init__(self, using: str) -> None:
-        self.using = using
-
-    def put(self, rows: Iterable[tuple[int, str, str, str]]) -> None:
-        """Write (chunk id, title words, heading words, body words)."""
+    def put(self, index: str, rows: Iterable[ChunkWords]) -> None:
         with self._cursor() as cursor:
             # REPLACE: after a ``flush`` chunk ids start anew while this table kept its rows.
             cursor.executemany(
                 f"INSERT OR REPLACE INTO {FULLTEXT} (rowid, title, heading, body) "  # noqa: S608
                 "VALUES (%s, %s, %s, %s)",
-                list(rows),
+                [(row.chunk_id, *map(" ".join, row[1:])) for row in rows],
             )
 
-    def remove(self, chunk_ids: Iterable[int]) -> None:
+    def remove(self, index: str, chunk_ids: Sequence[int]) -> None:
         with self._cursor() as cursor:
             cursor.executemany(
                 f"DELETE FROM {FULLTEXT} WHERE rowid = %s",  # noqa: S608
@@ -63,7 +61,6 @@ class FullText:
             )
 
     def remove_orphans(self) -> None:
-        """Take out rows whose chunk was deleted by other means than the index."""
         with self._cursor() as cursor:
             cursor.execute(
                 f"DELETE FROM {FULLTEXT} WHERE rowid NOT IN "  # noqa: S608
@@ -78,15 +75,10 @@ class FullText:
         tags: frozenset[str],
         limit: int,
         respell_in: Sequence[str] = (),
-    ) -> tuple[list[tuple[int, float]], float]:
-        """Return (chunk id, BM25) best first, and the score of a chunk that held every word once.
-
-        A chunk needs one of ``words``. ``respell_in``: the languages in which to look for a word
-        nearby in place of one that no chunk holds.
-        """
+    ) -> Ranked:
         total = self._total()
         if not total:
-            return [], 0.0
+            return Ranked(scores={}, ideal=0.0)
         counts = self._counts(form for word in words for form in word.forms)
         ideal = sum(idf(total, max(counts.get(form, 0) for form in w.forms)) for w in words)
         if respell_in:
@@ -96,12 +88,12 @@ class FullText:
         known = list(counts)
         telling = [form for form in known if counts[form] <= total * COMMON] or known
         if not telling:
-            return [], ideal
+            return Ranked(scores={}, ideal=ideal)
         match = " OR ".join(f'"{form}"' for form in dict.fromkeys(telling))
         allowed = ALLOWED.format(", ".join(["%s"] * len(tags))) if tags else ""
         with self._cursor() as cursor:
             cursor.execute(SEARCH.format(allowed=allowed), [match, index, *sorted(tags), limit])
-            return cursor.fetchall(), ideal
+            return Ranked(scores=dict(cursor.fetchall()), ideal=ideal)
 
     def _total(self) -> int:
         with self._cursor() as cursor:

@@ -1,7 +1,7 @@
-"""Writing and reading the rows of one ``DatabaseIndex``, whatever the database.
+"""Writing and reading the rows of one index, whatever the database.
 
-Every write is one short transaction over documents, tags, chunks, words and vectors, and counts
-the index's version up. To be tested through ``DatabaseIndex``.
+Every write is one short transaction over documents, tags, chunks and the legs that keep their
+words and vectors, and counts the index's version up. To be tested through ``DatabaseIndex``.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from django.db import transaction
 from django.db.models import BigIntegerField, F, Value
 from django.db.models.functions import Greatest
 
-from ..models import IndexedChunk, IndexedDocument, IndexedTag, IndexedVector, IndexState
-from ..values import Chunk, ObjectKey
+from ..models import IndexedChunk, IndexedDocument, IndexedTag, IndexState
+from ..values import Chunk, Document, ObjectKey
 from .base import Entry, Stored
-from .sqlite import FullText
+from .legs import ChunkWords, VectorsLeg, WordsLeg
 from .words import words_of
 
 BATCH = 500
@@ -27,10 +26,13 @@ BATCH = 500
 class Tables:
     """The rows of index ``alias`` in the database ``using``."""
 
-    def __init__(self, alias: str, using: str, fulltext: FullText) -> None:
+    def __init__(
+        self, alias: str, using: str, *, words: WordsLeg | None, vectors: VectorsLeg | None
+    ) -> None:
         self.alias = alias
         self.using = using
-        self.fulltext = fulltext
+        self.words = words
+        self.vectors = vectors
 
     @property
     def documents(self):
@@ -42,12 +44,25 @@ class Tables:
         return states.filter(index=self.alias).first() or IndexState(index=self.alias)
 
     def put(self, entries: Sequence[Entry]) -> None:
+        """Store ``entries``; those that only lack vectors keep their chunks and old vectors."""
         with transaction.atomic(using=self.using):
-            places = [(entry.document.key, entry.document.language) for entry in entries]
-            version = self._count_up({language for _, language in places})
-            self._take_out(self.find(places), version)
+            version = self._count_up({entry.document.language for entry in entries})
+            same = self._same_texts(entries)
+            new = [entry for entry in entries if _place(entry) not in same]
+            self._take_out(self.find(map(_place, new)), version)
             for entry in entries:
-                self._insert(entry, version)
+                chunk_ids = same.get(_place(entry)) or self._insert(entry)
+                self._add_vectors(entry, chunk_ids, version)
+            self._serve_if_complete({entry.stored.embedding for entry in entries})
+
+    def finish(self, embedding: str) -> None:
+        """Serve ``embedding`` from now on, complete or not, and drop the vectors of others."""
+        with transaction.atomic(using=self.using):
+            version = self._count_up()
+            states = IndexState.objects.using(self.using).filter(index=self.alias)
+            states.update(embedding=embedding, removed=version)
+            if self.vectors is not None:
+                self.vectors.keep_only(embedding)
 
     def remove(self, places: Sequence[tuple[ObjectKey, str | None]]) -> int:
         """Take documents out; the language ``None`` stands for all languages of an object."""
@@ -65,7 +80,8 @@ class Tables:
         while ids := list(rows.values_list("pk", flat=True)[:BATCH]):
             with transaction.atomic(using=self.using):
                 self._take_out(ids, self._count_up())
-        self.fulltext.remove_orphans()
+        if self.words is not None:
+            self.words.remove_orphans()
 
     def find(self, places: Iterable[tuple[ObjectKey, str | None]]) -> list[int]:
         """Return the primary keys of those documents that are here."""
@@ -112,17 +128,6 @@ class Tables:
                 )
         return found
 
-    def open_to(self, chunk_ids: Sequence[int], tags: frozenset[str]) -> set[int]:
-        """Return those chunks whose document has no tags or one of ``tags``."""
-        if not chunk_ids:
-            return set()
-        rows = IndexedChunk.objects.using(self.using).filter(pk__in=chunk_ids)
-        tagged = rows.filter(document__tags__isnull=False)
-        closed = set(tagged.values_list("pk", flat=True))
-        if closed and tags:
-            closed -= set(tagged.filter(document__tags__tag__in=tags).values_list("pk", flat=True))
-        return set(chunk_ids) - closed
-
     def _count_up(self, languages: Iterable[str] = ()) -> int:
         """Raise the version and return it.
 
@@ -151,15 +156,21 @@ class Tables:
         for start in range(0, len(ids), BATCH):
             batch = ids[start : start + BATCH]
             chunks = IndexedChunk.objects.using(self.using).filter(document__in=batch)
-            self.fulltext.remove(list(chunks.values_list("pk", flat=True)))
+            chunk_ids = list(chunks.values_list("pk", flat=True))
+            for start_of_ids in range(0, len(chunk_ids), BATCH):
+                some = chunk_ids[start_of_ids : start_of_ids + BATCH]
+                if self.words is not None:
+                    self.words.remove(self.alias, some)
+                if self.vectors is not None:
+                    self.vectors.remove(some)
             # One statement each instead of Django's collector, which would load every chunk.
-            vectors = IndexedVector.objects.using(self.using).filter(chunk__document__in=batch)
             tags = IndexedTag.objects.using(self.using).filter(document__in=batch)
-            for rows in (vectors, chunks, tags):
+            for rows in (chunks, tags):
                 rows._raw_delete(self.using)
             self.documents.filter(pk__in=batch)._raw_delete(self.using)
 
-    def _insert(self, entry: Entry, version: int) -> None:
+    def _insert(self, entry: Entry) -> list[int]:
+        """Write a document without vectors; return the ids of its chunks, in order."""
         document, stored = entry.document, entry.stored
         row = IndexedDocument.objects.using(self.using).create(
             index=self.alias,
@@ -170,7 +181,6 @@ class Tables:
             url=document.url,
             checksum=stored.checksum,
             fingerprint=stored.fingerprint,
-            embedding=stored.embedding if entry.vectors is not None else "",
         )
         IndexedTag.objects.using(self.using).bulk_create(
             IndexedTag(document=row, tag=tag) for tag in sorted(document.access_tags)
@@ -185,20 +195,60 @@ class Tables:
             )
             for chunk in entry.chunks
         )
-        self.fulltext.put(_indexed_words(chunk, document) for chunk in chunks)
-        if entry.vectors is not None:
-            IndexedVector.objects.using(self.using).bulk_create(
-                IndexedVector(
-                    chunk=chunk,
-                    index=self.alias,
-                    embedding=stored.embedding,
-                    version=version,
-                    vector=np.ascontiguousarray(vector, "<f4").tobytes(),
-                )
-                for chunk, vector in zip(chunks, entry.vectors, strict=True)
-            )
+        if self.words is not None:
+            self.words.put(self.alias, [_chunk_words(chunk, document) for chunk in chunks])
+        return [chunk.pk for chunk in chunks]
+
+    def _same_texts(self, entries: Sequence[Entry]) -> dict[tuple[ObjectKey, str], list[int]]:
+        """Return the chunk ids of those documents that are here with the very same chunks."""
+        found = {}
+        for entry in entries:
+            if entry.vectors is None:
+                continue
+            key, stored = entry.document.key, entry.stored
+            rows = self.documents.filter(
+                entity_type=key.entity_type,
+                entity_id=key.entity_id,
+                language=entry.document.language,
+                checksum=stored.checksum,
+                fingerprint=stored.fingerprint,
+            ).exclude(embedding=stored.embedding)
+            chunks = IndexedChunk.objects.using(self.using).filter(document__in=rows)
+            here = list(chunks.order_by("position").values_list("pk", "text"))
+            if here and [text for _, text in here] == [chunk.text for chunk in entry.chunks]:
+                found[_place(entry)] = [pk for pk, _ in here]
+        return found
+
+    def _add_vectors(self, entry: Entry, chunk_ids: Sequence[int], version: int) -> None:
+        if entry.vectors is None or self.vectors is None:
+            return
+        embedding = entry.stored.embedding
+        self.vectors.put(chunk_ids, entry.vectors, embedding=embedding, version=version)
+        key, language = _place(entry)
+        self.documents.filter(
+            entity_type=key.entity_type, entity_id=key.entity_id, language=language
+        ).update(embedding=embedding)
+
+    def _serve_if_complete(self, embeddings: set[str]) -> None:
+        """Let searches use an embedding once every document has its vectors.
+
+        Half of them are enough where no other embedding serves: a few documents that could not
+        be embedded must not keep the others' vectors from use.
+        """
+        states = IndexState.objects.using(self.using).filter(index=self.alias)
+        for embedding in embeddings - {""}:
+            lacking = self.documents.exclude(embedding=embedding)
+            enough = not lacking.exists()
+            if not enough and not self.state().embedding:
+                enough = lacking.count() <= self.documents.count() / 2
+            if enough:
+                states.exclude(embedding=embedding).update(embedding=embedding)
 
 
-def _indexed_words(chunk: IndexedChunk, document) -> tuple[int, str, str, str]:
+def _place(entry: Entry) -> tuple[ObjectKey, str]:
+    return entry.document.key, entry.document.language
+
+
+def _chunk_words(chunk: IndexedChunk, document: Document) -> ChunkWords:
     texts = (document.title, chunk.heading, chunk.text)
-    return (chunk.pk, *(" ".join(words_of(text, document.language)) for text in texts))
+    return ChunkWords(chunk.pk, *(words_of(text, document.language) for text in texts))

@@ -1,0 +1,156 @@
+"""Vectors searched exactly, in the memory of each process, whatever the database.
+
+Written as rows; read into one matrix an embedding, kept in step with the database. A search first
+asks for the index's version; nothing new, nothing read. Otherwise the rows above the last version
+are read, and after a removal the ids that are left. Other processes' writes are seen the same way.
+To be tested through ``DatabaseIndex``; ``vectors`` holds the arithmetic.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..exceptions import EmbeddingFailed
+from ..models import IndexedChunk, IndexedVector, IndexState
+from .legs import Nearest, VectorsLeg
+from .vectors import Matrix
+
+ROWS = 2000
+"""Vectors read at once."""
+BATCH = 500
+"""Values in one ``IN``: every database takes that many."""
+KEPT = 2
+"""Embeddings whose matrix stays in memory: while one takes over from another, both are asked."""
+
+
+@dataclass(slots=True)
+class _Loaded:
+    matrix: Matrix = field(default_factory=Matrix.empty)
+    version: int = 0
+    removed: int = 0
+
+
+class MemoryVectors(VectorsLeg):
+    def __init__(self, alias: str, using: str) -> None:
+        super().__init__(alias, using)
+        self._loaded: dict[str, _Loaded] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def _vectors(self):
+        return IndexedVector.objects.using(self.using).filter(index=self.alias)
+
+    def put(
+        self, chunk_ids: Sequence[int], vectors: np.ndarray, *, embedding: str, version: int
+    ) -> None:
+        IndexedVector.objects.using(self.using).filter(
+            chunk__in=chunk_ids, embedding=embedding
+        ).delete()
+        IndexedVector.objects.using(self.using).bulk_create(
+            IndexedVector(
+                chunk_id=chunk_id,
+                index=self.alias,
+                embedding=embedding,
+                version=version,
+                vector=np.ascontiguousarray(vector, "<f4").tobytes(),
+            )
+            for chunk_id, vector in zip(chunk_ids, vectors, strict=True)
+        )
+
+    def remove(self, chunk_ids: Sequence[int]) -> None:
+        # One statement instead of Django's collector, which would load every vector.
+        self._vectors.filter(chunk__in=chunk_ids)._raw_delete(self.using)
+
+    def keep_only(self, embedding: str) -> None:
+        self._vectors.exclude(embedding=embedding)._raw_delete(self.using)
+
+    def count(self, embedding: str) -> int:
+        return self._vectors.filter(embedding=embedding).count()
+
+    def nearest(
+        self,
+        query: np.ndarray,
+        *,
+        embedding: str,
+        tags: frozenset[str],
+        limit: int,
+        also: Sequence[int],
+    ) -> Nearest | None:
+        matrix = self._matrix(embedding)
+        if not matrix.live:
+            return None
+        scores = matrix.cosines(query)
+        nearest: dict[int, float] = {}
+        asked = 0
+        while len(nearest) < limit and asked < matrix.live:
+            best = matrix.best(scores, max(asked * 4, limit))
+            new = best[asked:]
+            for start in range(0, len(new), BATCH):
+                is_open = self._open_to([i for i, _ in new[start : start + BATCH]], tags)
+                nearest |= {i: s for i, s in new[start : start + BATCH] if i in is_open}
+            asked = len(best)
+        nearest = dict(sorted(nearest.items(), key=lambda pair: -pair[1])[:limit])
+        alive = matrix.alive(scores)
+        return Nearest(
+            cosines=nearest | matrix.of(scores, also),
+            usual=float(alive.mean()),
+            spread=float(alive.std()),
+        )
+
+    def _open_to(self, chunk_ids: Sequence[int], tags: frozenset[str]) -> set[int]:
+        """Return those chunks whose document has no tags or one of ``tags``."""
+        rows = IndexedChunk.objects.using(self.using).filter(pk__in=chunk_ids)
+        tagged = rows.filter(document__tags__isnull=False)
+        closed = set(tagged.values_list("pk", flat=True))
+        if closed and tags:
+            closed -= set(tagged.filter(document__tags__tag__in=tags).values_list("pk", flat=True))
+        return set(chunk_ids) - closed
+
+    def _matrix(self, embedding: str) -> Matrix:
+        """Return all vectors of ``embedding`` as of now or later."""
+        states = IndexState.objects.using(self.using)
+        state = states.filter(index=self.alias).first() or IndexState(index=self.alias)
+        with self._lock:
+            loaded = self._loaded.pop(embedding, None)
+            # A lower version than last time: the tables were emptied and filled again.
+            if loaded is None or state.version < loaded.version:
+                loaded = _Loaded()
+            self._loaded[embedding] = loaded
+            while len(self._loaded) > KEPT:
+                del self._loaded[next(iter(self._loaded))]
+            if state.version > loaded.version:
+                self._load(loaded, embedding, state)
+            return loaded.matrix
+
+    def _load(self, loaded: _Loaded, embedding: str, state: IndexState) -> None:
+        vectors = self._vectors.filter(embedding=embedding)
+        matrix, version = loaded.matrix, loaded.version
+        if state.removed > loaded.removed and matrix.count:
+            left = vectors.values_list("chunk", flat=True)
+            matrix = matrix.keeping(np.fromiter(left.iterator(ROWS), np.int64))
+        new = vectors.filter(version__gt=version, version__lte=state.version)
+        rows = new.order_by("version", "pk").values_list("chunk", "vector")
+        ids, blobs = [], []
+        for chunk_id, blob in rows.iterator(ROWS):
+            ids.append(chunk_id)
+            blobs.append(bytes(blob))
+            if len(ids) == ROWS:
+                matrix = _appended(matrix, ids, blobs)
+                ids, blobs = [], []
+        if ids:
+            matrix = _appended(matrix, ids, blobs)
+        loaded.matrix, loaded.version, loaded.removed = matrix, state.version, state.removed
+
+
+def _appended(matrix: Matrix, ids: list[int], blobs: list[bytes]) -> Matrix:
+    if len({len(blob) for blob in blobs}) > 1:
+        raise EmbeddingFailed(
+            "The index holds vectors of several lengths; run ai_answers_index --rebuild."
+        )
+    rows = np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), -1)
+    # An id may come back after a rolled-back transaction; its old row must not stay.
+    return matrix.without(ids).with_rows(ids, rows)
