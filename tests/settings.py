@@ -1,9 +1,17 @@
-"""Settings of the test suite: SQLite on disk, because runs use connections of their own."""
+"""Settings of the test suite: SQLite on disk, because runs use connections of their own.
+
+Under pytest there is a PostgreSQL beside it, for the tests of its index. With
+``AI_ANSWERS_TEST_DATABASE=postgresql`` it takes SQLite's place, for the whole suite.
+"""
 
 import atexit
+import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
+
+from . import postgres
 
 BASE_DIR = Path(__file__).parent
 SECRET_KEY = "tests-only"
@@ -33,6 +41,12 @@ DATABASES = {
         },
     }
 }
+DATABASE_ROUTERS = ["tests.routers.IndexRouter"]
+if "pytest" in sys.modules and not postgres.missing():
+    if os.environ.get("AI_ANSWERS_TEST_DATABASE") == "postgresql":
+        DATABASES["default"] = postgres.entry()
+    else:
+        DATABASES["postgresql"] = postgres.entry()
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",

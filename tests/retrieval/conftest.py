@@ -1,5 +1,8 @@
 import pytest
+from django.conf import settings as django_settings
 
+from .. import postgres
+from ..routers import index_in
 from .embedding import ConceptEmbedding, settings_with_embedding
 
 
@@ -9,3 +12,19 @@ def embedding(settings):
     ConceptEmbedding.calls.clear()
     yield ConceptEmbedding
     ConceptEmbedding.is_down = False
+
+
+@pytest.fixture
+def on_postgresql(request):
+    """Keep the index's tables in a PostgreSQL while the test runs.
+
+    Mark the test with ``@pytest.mark.django_db(databases=["default", "postgresql"])``.
+    """
+    if reason := postgres.missing():
+        pytest.skip(f"PostgreSQL test: {reason}")
+    request.getfixturevalue("db")
+    if "postgresql" not in django_settings.DATABASES:  # the whole suite runs on it
+        yield "default"
+        return
+    with index_in("postgresql"):
+        yield "postgresql"

@@ -1,0 +1,32 @@
+"""Where the index's tables are: in the site's database, or in the other one for some tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+APPS = ("ai_answers_pgvector",)
+MODELS = ("indexstate", "indexeddocument", "indexedtag", "indexedchunk", "indexedvector")
+
+_database = "default"
+
+
+@contextmanager
+def index_in(database: str) -> Iterator[None]:
+    """Send all index tables to ``database``; for every thread, as searches run on their own."""
+    global _database
+    before, _database = _database, database
+    try:
+        yield
+    finally:
+        _database = before
+
+
+class IndexRouter:
+    def db_for_read(self, model, **hints):
+        is_index = model._meta.app_label in APPS or (
+            model._meta.app_label == "ai_answers" and model._meta.model_name in MODELS
+        )
+        return _database if is_index else None
+
+    db_for_write = db_for_read
