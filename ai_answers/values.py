@@ -100,6 +100,7 @@ class Source:
     language: str
     chunks: tuple[Chunk, ...]
     score: float | None = None
+    """Of its first hit: the cosine where there is one, else what it was ranked by."""
     score_kind: str = ""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..models import Turn
 from ..rendering import render
-from ..rendering.references import render_references
+from ..rendering.references import SHOWN_SCORE, render_references
 from ..values import Asker, ObjectKey, Source
 from .links import link_policy
 
@@ -50,5 +50,5 @@ def _source(number: int, row: dict[str, Any]) -> Source:
         language="",
         chunks=(),
         score=row["score"],
-        score_kind="fused",  # a stored score is one that may be shown
+        score_kind=SHOWN_SCORE,  # only such a one is stored with a reference
     )

@@ -78,6 +78,8 @@ class TurnSources:
                 self._by_key[key] = replace(source, title="", chunks=())
 
     def _new_source(self, hit: Hit) -> Source:
+        # The similarity where there is one: it may be shown, what it was ranked by may not (D59).
+        kind = "cosine" if "cosine" in hit.scores else hit.score_kind
         return Source(
             number=len(self) + 1,
             key=hit.chunk.key,
@@ -85,8 +87,8 @@ class TurnSources:
             url=hit.chunk.url,
             language=hit.chunk.language,
             chunks=(),
-            score=hit.score,
-            score_kind=hit.score_kind,
+            score=hit.scores.get(kind, hit.score),
+            score_kind=kind,
         )
 
     def _affordable(self, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:

@@ -28,9 +28,10 @@ from .sanitise import plain_line
 
 logger = logging.getLogger(__name__)
 
-SCALES = ("cosine", "fused")
-"""Kinds of score from 0 to 1, which mean something to a reader. A full-text score does not, and
-as it depends on all pages it would tell of those that its reader may not see."""
+SHOWN_SCORE = "cosine"
+"""The kind of score that is sent to readers: it depends on the question and the chunk alone. One
+with full text in it depends on all pages and would tell of those its reader may not see; a
+reranker's has a scale only its maker knows."""
 
 _MARKUP = re.compile(r"^[ \t]*(?:[#>|+*-]+|\d+\.)[ \t]+|[*_`|]+|!?\[([^\]]*)\]\([^)]*\)", re.M)
 
@@ -92,7 +93,7 @@ def render_reference(
             entity_id=source.key.entity_id,
             label=_label(title, url, source),
             url=url,
-            score=source.score if source.score_kind in SCALES else None,
+            score=source.score if source.score_kind == SHOWN_SCORE else None,
             html="",
             quote=_quote(source, quote_chars),
         )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from ai_answers.answers.sourcing import TurnSources, from_json, to_json
 from ai_answers.values import Chunk, Hit, ObjectKey
 
@@ -65,3 +67,12 @@ def test_held_sources_are_numbered_for_their_new_turn_and_survive_storage():
     turn.hold(stored[1:])
     assert numbers(turn.all) == [("b", 1)]
     assert numbers(turn.add([hit("a"), hit("b", 1)])) == [("a", 2), ("b", 1)]
+
+
+def test_a_source_carries_the_similarity_where_the_hit_has_one():
+    """D31, D59: what it was ranked by depends on other pages, too."""
+    turn = sources()
+    ranked = replace(hit("b"), score=0.6, score_kind="fused", scores={"cosine": 0.4, "fused": 0.6})
+    plain, similar = turn.add([hit("a"), ranked])
+    assert (plain.score, plain.score_kind) == (1.0, "bm25")
+    assert (similar.score, similar.score_kind) == (0.4, "cosine")

@@ -59,7 +59,7 @@ def source_of(
     anchor="",
     text="We open at nine.",
     key=None,
-    score_kind="fused",
+    score_kind="cosine",
 ):
     key = key or ObjectKey("site.article", str(obj.pk))
     chunk = Chunk(
@@ -391,7 +391,13 @@ def test_without_any_template_there_still_is_a_label():
 def test_a_score_without_a_scale_is_not_sent():
     """D59: a full-text score depends on all pages, also on those its reader may not see."""
     obj = article()
-    for kind, score in (("cosine", 0.5), ("fused", 0.5), ("bm25", None), ("", None)):
+    for kind, score in (
+        ("cosine", 0.5),
+        ("fused", None),
+        ("bm25", None),
+        ("cohere", None),
+        ("", None),
+    ):
         source = source_of(obj, score_kind=kind)
         (reference,) = render_references([source], asker=asker(), view_mode="teaser")
         assert reference.score == score
