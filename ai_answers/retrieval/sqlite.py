@@ -89,11 +89,21 @@ class SqliteWords(WordsLeg):
         telling = [form for form in known if counts[form] <= total * COMMON] or known
         if not telling:
             return Ranked(scores={}, ideal=ideal)
-        match = " OR ".join(f'"{form}"' for form in dict.fromkeys(telling))
+        scores = self._match(telling, index=index, tags=tags, limit=limit)
+        if not scores and len(telling) < len(known):
+            # What tells things apart is in closed chunks only, and must not hide the open ones.
+            scores = self._match(known, index=index, tags=tags, limit=limit)
+        return Ranked(scores=scores, ideal=ideal)
+
+    def _match(
+        self, forms: Iterable[str], *, index: str, tags: frozenset[str], limit: int
+    ) -> dict[int, float]:
+        """Return the BM25 of the best open chunks that hold one of ``forms``, best first."""
+        match = " OR ".join(f'"{form}"' for form in dict.fromkeys(forms))
         allowed = ALLOWED.format(", ".join(["%s"] * len(tags))) if tags else ""
         with self._cursor() as cursor:
             cursor.execute(SEARCH.format(allowed=allowed), [match, index, *sorted(tags), limit])
-            return Ranked(scores=dict(cursor.fetchall()), ideal=ideal)
+            return dict(cursor.fetchall())
 
     def _total(self) -> int:
         with self._cursor() as cursor:
