@@ -33,6 +33,7 @@ class RunAdmin(ReadOnlyAdmin):
         "status",
         "phase",
         "error_code",
+        "notes",
         "sequence",
         "format",
         "language",

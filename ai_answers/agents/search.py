@@ -61,6 +61,8 @@ class SearchOutput:
     """What a search call found, best first."""
 
     hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+    """What went other than set up, such as an embedding that failed; for those who run the site."""
 
 
 def resolve_search(agent: Agent) -> AgentTool | None:
@@ -85,8 +87,8 @@ def make_search_tool(agent_tool: AgentTool, context: AgentRunContext) -> BaseToo
             return NO_QUERY, None
         query = query.strip()[: app_settings().MAX_QUESTION_CHARS]
         try:
-            hits = await search_burst(
-                retrieval.search,
+            found = await search_burst(
+                retrieval.explain,
                 agent_tool.index,
                 query,
                 asker=context.asker,
@@ -100,8 +102,8 @@ def make_search_tool(agent_tool: AgentTool, context: AgentRunContext) -> BaseToo
             logger.error("Searching index %r failed: %s", agent_tool.index, trace(error))
             logger.debug("Searching index %r failed.", agent_tool.index, exc_info=True)
             return FAILED, None
-        output = SearchOutput(hits=tuple(hits))
-        return (_summary(output) if hits else NOTHING_FOUND), output
+        output = SearchOutput(hits=found.hits, notes=found.notes)
+        return (_summary(output) if found.hits else NOTHING_FOUND), output
 
     return StructuredTool.from_function(
         coroutine=run,

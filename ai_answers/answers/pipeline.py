@@ -64,6 +64,7 @@ class Pipeline:
         self._boundary = new_boundary()
         self._references: dict[int, Reference] = {}
         self._length = 0
+        self._notes: dict[str, None] = {}
         self._writer = AnswerWriter(
             format=spec.format,
             links=link_policy(spec.origin),
@@ -159,6 +160,7 @@ class Pipeline:
             # From the context: it also counts a round that was cut off.
             usage=self._context.usage if self._context else Usage(),
             invalid_citations=writer.invalid_citations,
+            notes=tuple(self._notes),
             error_code=error_code,
         )
 
@@ -234,7 +236,10 @@ class Pipeline:
 
     def _take_tool_output(self, call: ToolCall, output: Any) -> str | None:
         """Number what a search found and write its message anew (S42, S45)."""
-        if not isinstance(output, SearchOutput) or not output.hits:
+        if not isinstance(output, SearchOutput):
+            return None
+        self._notes.update(dict.fromkeys(output.notes))
+        if not output.hits:
             return None
         added = self._prepared.sources.add(output.hits)
         if not self._round:

@@ -40,6 +40,8 @@ class Closing:
     sources: tuple[dict[str, Any], ...] = ()
     usage: Usage = field(default_factory=Usage)
     invalid_citations: int = 0
+    notes: tuple[str, ...] = ()
+    """What went other than set up on the way; see ``SearchOutput.notes``."""
     error_code: str = ""
     retryable: bool = True
     """Whether asking the same again may help, where there is an error."""
@@ -61,6 +63,7 @@ def close_turn(run_id: Any, closing: Closing, *, frame: Frame, sequence: int) ->
             references=list(closing.references),
             last_frame={"kind": frame.kind, "data": dict(frame.data)},
             error_code=closing.error_code,
+            notes=list(closing.notes),
             finished_at=timezone.now(),
         )
         if not won:

@@ -1,4 +1,4 @@
-"""Vectors of two embeddings a chunk, and the embedding that searches use.
+"""Vectors of two embeddings a chunk, the embedding that searches use, and notes of a run.
 
 The vector table is made anew: its primary key changes. The documents are marked as lacking
 vectors, and the next ``ai_answers_index`` makes them.
@@ -26,6 +26,16 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="indexeddocument",
             index=models.Index(fields=["index", "embedding"], name="ai_answers_document_embedded"),
+        ),
+        migrations.AddField(
+            model_name="run",
+            name="notes",
+            field=models.JSONField(
+                blank=True,
+                default=list,
+                help_text="What went other than set up, such as an embedding that failed.",
+                verbose_name="notes",
+            ),
         ),
         migrations.DeleteModel(name="IndexedVector"),
         migrations.CreateModel(

@@ -45,6 +45,12 @@ class Run(models.Model):
         null=True, blank=True, help_text=_("The frame that ended it: kind and data.")
     )
     error_code = models.CharField(max_length=50, blank=True)
+    notes = models.JSONField(
+        _("notes"),
+        default=list,
+        blank=True,
+        help_text=_("What went other than set up, such as an embedding that failed."),
+    )
 
     worker = models.CharField(max_length=100, blank=True)
     stop_requested = models.BooleanField(default=False)

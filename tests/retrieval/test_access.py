@@ -16,7 +16,7 @@ from django.core.cache import cache
 
 from ai_answers.chat_models.scripted import call, say, scripted
 from ai_answers.indexing.background import wait_until_complete
-from ai_answers.models import Turn
+from ai_answers.models import Run, Turn
 from ai_answers.retrieval import get_index
 from tests.api.conftest import Api
 from tests.content import make_agent, make_pages
@@ -24,6 +24,7 @@ from tests.routers import index_in
 from tests.site.models import Article
 
 from .backends import BACKENDS
+from .embedding import ConceptEmbedding
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "postgresql"])
 
@@ -114,3 +115,16 @@ def test_closed_pages_leave_no_gap_in_the_numbers_of_the_open_ones(pages):
 def test_words_of_closed_pages_do_not_hide_open_ones(pages):
     """A word that stands in closed pages only counts for nothing, not for everything."""
     assert "Friday at six" in asked("anonymous", "alarm routine at the depot")
+
+
+def test_a_search_without_its_embedding_goes_on_and_the_run_says_so(pages, backend):
+    """The answer comes from the words alone; log and run record tell."""
+    if not backend.has_vectors:
+        pytest.skip("has no embedding that could fail")
+    ConceptEmbedding.is_down = True
+    try:
+        told = asked("anonymous")
+    finally:
+        ConceptEmbedding.is_down = False
+    assert "Friday at six" in told
+    assert "'bm25' instead of 'fused'" in Run.objects.get().notes[0]
