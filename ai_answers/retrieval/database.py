@@ -22,6 +22,7 @@ from .embeddings import embed_query, embedding_identity
 from .fusion import WORDS, fuse
 from .legs import Nearest, Ranked, VectorsLeg, WordsLeg
 from .memory import MemoryVectors
+from .postgres import PostgresWords
 from .sqlite import SqliteWords
 from .tables import Tables
 from .words import is_in_languages, primary_of, query_words
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 POOL = 100
 """Chunks each leg hands to the fusion, at least."""
-WORDS_LEGS: dict[str, type[WordsLeg]] = {"sqlite": SqliteWords}
+WORDS_LEGS: dict[str, type[WordsLeg]] = {"sqlite": SqliteWords, "postgresql": PostgresWords}
 """Full text by the vendor of the database."""
 
 

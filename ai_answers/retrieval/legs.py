@@ -78,7 +78,7 @@ class WordsLeg(ABC):
         no chunk holds.
         """
 
-    def remove_orphans(self) -> None:  # noqa: B027 - most have none
+    def remove_orphans(self, index: str) -> None:  # noqa: B027 - most have none
         """Take out what belongs to chunks that were deleted by other means than the index."""
 
 

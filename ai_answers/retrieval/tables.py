@@ -81,7 +81,7 @@ class Tables:
             with transaction.atomic(using=self.using):
                 self._take_out(ids, self._count_up())
         if self.words is not None:
-            self.words.remove_orphans()
+            self.words.remove_orphans(self.alias)
 
     def find(self, places: Iterable[tuple[ObjectKey, str | None]]) -> list[int]:
         """Return the primary keys of those documents that are here."""

@@ -112,9 +112,9 @@ class Source(ABC):
         tags = frozenset(self.access_tags(obj))
         for language in dict.fromkeys(self.get_languages(obj)):
             with in_language(language):
-                text = str(self.get_content(obj, language) or "")
-                title = str(self.get_title(obj, language) or "")
-                url = str(self.get_url(obj, language) or "")
+                text = storable(self.get_content(obj, language))
+                title = storable(self.get_title(obj, language))
+                url = storable(self.get_url(obj, language))
             if text.strip():
                 yield Document(
                     key=key, language=language, title=title, url=url, text=text, access_tags=tags
@@ -126,6 +126,18 @@ class PublicSource(Source):
 
     def can_view(self, asker: Asker, obj: Any) -> bool:
         return True
+
+
+def storable(value: Any) -> str:
+    """Return ``value`` as text that every database takes: no NUL, no half of a character."""
+    text = str(value or "")
+    if "\0" in text:
+        text = text.replace("\0", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode(errors="replace").decode()
+    return text
 
 
 def in_language(language: str):

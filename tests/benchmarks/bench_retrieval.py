@@ -1,7 +1,7 @@
 """How good and how fast the search is, on public corpora that are not part of the project.
 
     python tests/benchmarks/bench_retrieval.py [cranfield] [xquad] [pages] [speed]
-        [--embedding DOTTED.PATH] [--misses]
+        [--embedding DOTTED.PATH] [--database postgresql] [--misses]
 
 ``AI_ANSWERS_CORPUS`` names the folder with ``cranfield/``, ``xquad/`` and ``drf-docs/``;
 default: ``../shared/corpus`` beside the project. A missing corpus is skipped and said so.
@@ -36,25 +36,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("parts", nargs="*", default=["cranfield", "xquad", "pages", "speed"])
     parser.add_argument("--embedding", help="dotted path of a LangChain Embeddings class")
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--queries", type=int, default=200, help="XQuAD questions a language")
     parser.add_argument("--misses", action="store_true", help="print the questions that miss")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        set_up(Path(folder), options.embedding)
+        set_up(Path(folder), options)
         for part in options.parts:
             globals()[f"bench_{part}"](options)
 
 
-def set_up(folder: Path, embedding: str | None) -> None:
+def set_up(folder: Path, options) -> None:
     sys.path.insert(0, str(ROOT))
+    embedding = options.embedding
+    database = {"ENGINE": "django.db.backends.sqlite3", "NAME": folder / "bench.sqlite3"}
+    if options.database == "postgresql":
+        from tests import postgres
+
+        database = postgres.entry()
     settings.configure(
         SECRET_KEY="benchmark",
         USE_TZ=True,
         INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "ai_answers"],
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-        DATABASES={
-            "default": {"ENGINE": "django.db.backends.sqlite3", "NAME": folder / "bench.sqlite3"}
-        },
+        DATABASES={"default": database},
         AI_ANSWERS={
             "EMBEDDINGS": {"bench": {"BACKEND": embedding}} if embedding else {},
             "INDEXES": {

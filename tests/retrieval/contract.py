@@ -1,4 +1,4 @@
-"""What every index backend must do. Subclass it and give ``index``."""
+"""What every index backend must do. Subclass it, give ``index``, and mark it for the database."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ def found(index, query, *, tags=(), limit=10):
     return [hit.chunk.key.entity_id for hit in hits]
 
 
-@pytest.mark.django_db
 class IndexContract:
     def test_what_is_put_is_found_with_all_that_a_chunk_carries(self, index):
         index.put([entry(1, "The heron stands.|It waits.", title="Birds")])

@@ -15,12 +15,14 @@ from .contract import IndexContract, entry, found
 from .embedding import ConceptEmbedding, settings_with_embedding
 
 
+@pytest.mark.django_db
 class TestByWords(IndexContract):
     @pytest.fixture
     def index(self):
         return DatabaseIndex("default")
 
 
+@pytest.mark.django_db
 class TestByWordsAndVectors(IndexContract):
     """Without vectors yet, as after a save: words alone must carry it."""
 
