@@ -14,7 +14,7 @@ from django.db.models import BigIntegerField, F, Value
 from django.db.models.functions import Greatest
 
 from ..models import IndexedChunk, IndexedDocument, IndexedTag, IndexState
-from ..values import Chunk, Document, ObjectKey
+from ..values import Chunk, ObjectKey
 from .base import Entry, Stored
 from .legs import ChunkWords, VectorsLeg, WordsLeg
 from .words import words_of
@@ -50,9 +50,9 @@ class Tables:
             same = self._same_texts(entries)
             new = [entry for entry in entries if _place(entry) not in same]
             self._take_out(self.find(map(_place, new)), version)
+            chunk_ids = same | self._insert(new)
             for entry in entries:
-                chunk_ids = same.get(_place(entry)) or self._insert(entry)
-                self._add_vectors(entry, chunk_ids, version)
+                self._add_vectors(entry, chunk_ids[_place(entry)], version)
             self._serve_if_complete({entry.stored.embedding for entry in entries})
 
     def finish(self, embedding: str) -> None:
@@ -169,23 +169,29 @@ class Tables:
                 rows._raw_delete(self.using)
             self.documents.filter(pk__in=batch)._raw_delete(self.using)
 
-    def _insert(self, entry: Entry) -> list[int]:
-        """Write a document without vectors; return the ids of its chunks, in order."""
-        document, stored = entry.document, entry.stored
-        row = IndexedDocument.objects.using(self.using).create(
-            index=self.alias,
-            entity_type=document.key.entity_type,
-            entity_id=document.key.entity_id,
-            language=document.language,
-            title=document.title,
-            url=document.url,
-            checksum=stored.checksum,
-            fingerprint=stored.fingerprint,
+    def _insert(self, entries: Sequence[Entry]) -> dict[tuple[ObjectKey, str], list[int]]:
+        """Write documents without vectors; return the ids of each one's chunks, in order."""
+        using = self.using
+        rows = IndexedDocument.objects.using(using).bulk_create(
+            IndexedDocument(
+                index=self.alias,
+                entity_type=entry.document.key.entity_type,
+                entity_id=entry.document.key.entity_id,
+                language=entry.document.language,
+                title=entry.document.title,
+                url=entry.document.url,
+                checksum=entry.stored.checksum,
+                fingerprint=entry.stored.fingerprint,
+            )
+            for entry in entries
         )
-        IndexedTag.objects.using(self.using).bulk_create(
-            IndexedTag(document=row, tag=tag) for tag in sorted(document.access_tags)
+        documents = list(zip(entries, rows, strict=True))
+        IndexedTag.objects.using(using).bulk_create(
+            IndexedTag(document=row, tag=tag)
+            for entry, row in documents
+            for tag in sorted(entry.document.access_tags)
         )
-        chunks = IndexedChunk.objects.using(self.using).bulk_create(
+        chunks = IndexedChunk.objects.using(using).bulk_create(
             IndexedChunk(
                 document=row,
                 position=chunk.position,
@@ -193,11 +199,15 @@ class Tables:
                 anchor=chunk.anchor[:255],
                 text=chunk.text,
             )
+            for entry, row in documents
             for chunk in entry.chunks
         )
         if self.words is not None:
-            self.words.put(self.alias, [_chunk_words(chunk, document) for chunk in chunks])
-        return [chunk.pk for chunk in chunks]
+            self.words.put(self.alias, map(_chunk_words, chunks))
+        written: dict[int, list[int]] = {row.pk: [] for row in rows}
+        for chunk in chunks:
+            written[chunk.document_id].append(chunk.pk)
+        return {_place(entry): written[row.pk] for entry, row in documents}
 
     def _same_texts(self, entries: Sequence[Entry]) -> dict[tuple[ObjectKey, str], list[int]]:
         """Return the chunk ids of those documents that are here with the very same chunks."""
@@ -249,6 +259,7 @@ def _place(entry: Entry) -> tuple[ObjectKey, str]:
     return entry.document.key, entry.document.language
 
 
-def _chunk_words(chunk: IndexedChunk, document: Document) -> ChunkWords:
+def _chunk_words(chunk: IndexedChunk) -> ChunkWords:
+    document = chunk.document
     texts = (document.title, chunk.heading, chunk.text)
     return ChunkWords(chunk.pk, *(words_of(text, document.language) for text in texts))
