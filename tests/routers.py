@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-APPS = ("ai_answers_pgvector",)
 MODELS = ("indexstate", "indexeddocument", "indexedtag", "indexedchunk", "indexedvector")
 
 _database = "default"
@@ -24,9 +23,7 @@ def index_in(database: str) -> Iterator[None]:
 
 class IndexRouter:
     def db_for_read(self, model, **hints):
-        is_index = model._meta.app_label in APPS or (
-            model._meta.app_label == "ai_answers" and model._meta.model_name in MODELS
-        )
+        is_index = model._meta.app_label == "ai_answers" and model._meta.model_name in MODELS
         return _database if is_index else None
 
     db_for_write = db_for_read

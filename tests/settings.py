@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "ai_answers",
+    *([] if postgres.missing() else ["ai_answers.contrib.pgvector"]),
     "tests.site",
     # Behind the app, so that its page frames do not take over other tests.
     "example_project.library",

@@ -12,7 +12,7 @@ from .. import postgres
 from .embedding import settings_with_embedding
 
 DATABASE = "ai_answers.retrieval.database.DatabaseIndex"
-PGVECTOR = "ai_answers.contrib.pgvector.PgVectorIndex"
+PGVECTOR = "ai_answers.contrib.pgvector.index.PgVectorIndex"
 VECTOR_STORE = "ai_answers.retrieval.vector_store.VectorStoreIndex"
 
 
