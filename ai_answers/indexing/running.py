@@ -100,7 +100,7 @@ def indexes_of(source: Source) -> list[str]:
 
 def is_in_index(source: Source, alias: str) -> bool:
     names = index_settings(alias).sources
-    return names is None or source.name in names
+    return (names is None or source.name in names) and not get_index(alias).is_read_only
 
 
 def is_stale(alias: str) -> str | None:

@@ -51,6 +51,9 @@ class Index(ABC):
     Further keyword arguments are the ``OPTIONS`` of the setting.
     """
 
+    is_read_only = False
+    """Whether it is filled by others: indexing and saved objects leave it alone."""
+
     def __init__(self, alias: str, *, embedding: str | None = None) -> None:
         self.alias = alias
         self.embedding = embedding

@@ -155,6 +155,8 @@ class DatabaseIndex(Index):
         except EmbeddingFailed as error:
             logger.warning("Searching index %r by words alone: %s", self.alias, error)
             logger.debug("Embedding %r failed.", alias, exc_info=True)
+            if tables.words is None:
+                raise
             return None
 
     def _serving(self, state: IndexState) -> str | None:
