@@ -20,7 +20,7 @@ from .dotted_paths import problem_with, problem_with_callable
 
 ALIASES = {
     "CHAT_MODELS": {"BACKEND", "OPTIONS"},
-    "EMBEDDINGS": {"BACKEND", "OPTIONS"},
+    "EMBEDDINGS": {"BACKEND", "OPTIONS", "BATCH", "TRIES"},
     "RERANKERS": {"BACKEND", "OPTIONS"},
     "INDEXES": {
         "BACKEND",

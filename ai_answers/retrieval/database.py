@@ -25,6 +25,7 @@ from .memory import MemoryVectors
 from .postgres import PostgresWords
 from .sqlite import SqliteWords
 from .tables import Tables
+from .trying import Resting
 from .words import is_in_languages, primary_of, query_words
 
 logger = logging.getLogger(__name__)
@@ -153,7 +154,9 @@ class DatabaseIndex(Index):
                 also=also,
             )
         except EmbeddingFailed as error:
-            logger.warning("Searching index %r by words alone: %s", self.alias, error)
+            # Once for each failure, not for each search while the service is left alone.
+            level = logging.INFO if isinstance(error.__cause__, Resting) else logging.WARNING
+            logger.log(level, "Searching index %r by words alone: %s", self.alias, error)
             logger.debug("Embedding %r failed.", alias, exc_info=True)
             if tables.words is None:
                 raise

@@ -136,7 +136,7 @@ def _notes(alias: str, kind: str) -> tuple[str, ...]:
     expected = score_kind_of(alias)
     if not kind or kind == expected:
         return ()
-    logger.warning("Searching index %r: scores are %r instead of %r.", alias, kind, expected)
+    logger.info("Searching index %r: scores are %r instead of %r.", alias, kind, expected)
     return (f"scores are {kind!r} instead of {expected!r}",)
 
 

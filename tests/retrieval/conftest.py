@@ -1,6 +1,8 @@
 import pytest
 from django.conf import settings as django_settings
 
+from ai_answers.retrieval.embeddings import resting
+
 from .. import postgres
 from ..routers import index_in
 from .embedding import ConceptEmbedding, settings_with_embedding
@@ -12,6 +14,7 @@ def embedding(settings):
     ConceptEmbedding.calls.clear()
     yield ConceptEmbedding
     ConceptEmbedding.is_down = False
+    resting.forget()
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ def settings_with_embedding(**options) -> dict:
             "concepts": {
                 "BACKEND": "tests.retrieval.embedding.ConceptEmbedding",
                 "OPTIONS": options,
+                "TRIES": 1,
             }
         },
         "INDEXES": {

@@ -18,6 +18,7 @@ from ai_answers.chat_models.scripted import call, say, scripted
 from ai_answers.indexing.background import wait_until_complete
 from ai_answers.models import Run, Turn
 from ai_answers.retrieval import get_index
+from ai_answers.retrieval.embeddings import resting
 from tests.api.conftest import Api
 from tests.content import make_agent, make_pages
 from tests.routers import index_in
@@ -126,5 +127,6 @@ def test_a_search_without_its_embedding_goes_on_and_the_run_says_so(pages, backe
         told = asked("anonymous")
     finally:
         ConceptEmbedding.is_down = False
+        resting.forget()
     assert "Friday at six" in told
     assert "'bm25' instead of 'fused'" in Run.objects.get().notes[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.checks import CheckMessage, Error
 from django.db import connections, router
 
-from ...conf import app_settings
+from ...checks.settings import alias_entries
 from ...models import IndexedDocument
 
 BACKEND = "ai_answers.contrib.pgvector.index.PgVectorIndex"
@@ -13,7 +13,9 @@ BACKEND = "ai_answers.contrib.pgvector.index.PgVectorIndex"
 
 def check_database(app_configs, databases=None, **kwargs) -> list[CheckMessage]:
     used = [
-        alias for alias, entry in app_settings().INDEXES.items() if entry.get("BACKEND") == BACKEND
+        alias
+        for alias, entry in alias_entries("INDEXES").items()
+        if entry.get("BACKEND") == BACKEND
     ]
     using = router.db_for_write(IndexedDocument)
     vendor = connections[using].vendor
