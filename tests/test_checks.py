@@ -13,6 +13,7 @@ from django.core import checks
 from django.db import OperationalError, connection, connections
 from django.db.models.functions import Upper
 from django.test import override_settings
+from langchain_core.tools import tool
 
 from ai_answers.indexing import index_source
 from ai_answers.models import Agent, AgentTool, IndexedDocument
@@ -23,6 +24,7 @@ from ai_answers.sources import (
     register_source,
     unregister,
 )
+from ai_answers.tools import register_tool, unregister_tool
 from tests.site.models import Article
 
 EXTRACTIVE = "ai_answers.chat_models.extractive.ExtractiveChatModel"
@@ -539,3 +541,48 @@ def test_a_database_without_tables_is_not_looked_at():
     finally:
         with connection.schema_editor() as editor:
             editor.alter_db_table(AgentTool, "moved_away", "ai_answers_agenttool")
+
+
+@pytest.mark.django_db
+def test_a_lowest_score_for_another_kind_of_score_is_a_warning():
+    """R14, R22: a reranker's relevance is not a full-text score."""
+    made = agent()
+    made.tools.update(min_score=2.5, score_kind="bm25")
+    IndexedDocument.objects.create(index="default", entity_type="site.article", entity_id="1")
+    assert "W018" not in ids(**DEFAULT)
+    reranked = {"default": {"BACKEND": DATABASE_INDEX, "RERANKER": "order"}}
+    backend = {"order": {"BACKEND": "ai_answers.retrieval.rerank_endpoint.RerankEndpoint"}}
+    with answers(INDEXES=reranked, RERANKERS=backend):
+        (text,) = texts("W018", **DEFAULT)
+    assert "2.5" in text and "'bm25'" in text and "'order'" in text
+
+
+@pytest.mark.django_db
+def test_arguments_that_do_not_fit_their_tool_are_a_warning():
+    """T7: the tool has changed since they were set."""
+
+    @tool
+    def weather(place: str) -> str:
+        """Tell the weather."""
+        return place
+
+    register_tool(weather)
+    try:
+        AgentTool.objects.create(
+            agent=agent(), tool="weather", arguments={"town": {"value": "Oslo"}}
+        )
+        (text,) = texts("W019", **DEFAULT)
+    finally:
+        unregister_tool("weather")
+    assert "'town'" in text and "place" in text
+
+
+@pytest.mark.django_db
+def test_vectors_in_postgresql_need_postgresql():
+    if connection.vendor == "postgresql":
+        pytest.skip("the whole suite runs on PostgreSQL")
+    pytest.importorskip("psycopg")
+    path = "ai_answers.contrib.pgvector.index.PgVectorIndex"
+    with answers(INDEXES={"default": {"BACKEND": path}}):
+        (text,) = texts("E020", **DEFAULT)
+    assert "'default'" in text and "'sqlite'" in text

@@ -14,8 +14,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ..checks.database import agent_problems, tool_names
+from ..checks.scores import kind_for
 from ..checks.settings import alias_entries
 from ..models import Agent, AgentTool
+from ..tools import get_tool
+from ..tools.arguments import problems
 
 
 def _choices(names: Any, current: str, *, empty: str | None = None) -> list[tuple[str, str]]:
@@ -90,7 +93,17 @@ class AgentToolForm(forms.ModelForm):
 
     class Meta:
         model = AgentTool
-        fields = ("tool", "index", "amount", "min_score", "order")
+        fields = (
+            "tool",
+            "index",
+            "amount",
+            "min_score",
+            "is_source",
+            "max_results",
+            "arguments",
+            "order",
+        )
+        widgets = {"arguments": forms.Textarea(attrs={"rows": 2, "cols": 30})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -124,9 +137,22 @@ class AgentToolForm(forms.ModelForm):
                 self.add_error(
                     "index", _("Choose an index: without one the agent answers nothing.")
                 )
+            if data.get("arguments"):
+                self.add_error(
+                    "arguments", _("“search” has none to set: index and amount are fields here.")
+                )
+            data["is_source"] = False  # its hits are sources anyway
         elif data.get("tool"):
             data["index"] = ""  # only the search tool has one
+            for problem in problems(get_tool(data["tool"]), data.get("arguments") or {}):
+                self.add_error("arguments", problem)
         return data
+
+    def save(self, commit: bool = True) -> AgentTool:  # noqa: FBT001, FBT002 - Django's
+        # A lowest score means something for the kind of score it was chosen for alone (R14).
+        if {"min_score", "index"} & set(self.changed_data):
+            self.instance.score_kind = kind_for(self.instance)
+        return super().save(commit)
 
 
 class AgentToolFormSet(forms.BaseInlineFormSet):

@@ -10,6 +10,7 @@ cut to ``tool_message_bound()``.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -20,11 +21,14 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
-from ..bursts import ShuttingDown
+from ..bursts import ShuttingDown, search_burst
 from ..conf import app_settings
 from ..events import Event, ToolFinished, ToolStarted
 from ..exceptions import AnswersError, RunFailed, trace
+from ..models import AgentTool
 from ..signals import tool_finished, tool_pre_execute
+from ..tools import listed
+from ..tools.arguments import applied, offered
 from .context import AgentRunContext
 from .invoking import contained_tool, invoke, wrong_arguments
 from .limits import cut, tool_message_bound
@@ -64,6 +68,7 @@ class Toolbox:
     def __init__(self, context: AgentRunContext, tools: Sequence[BaseTool]) -> None:
         self.context = context
         self.tools = {tool.name: contained_tool(tool) for tool in tools}
+        self._rows = {row.tool: row for row in context.agent.tools.all()}
         self.used: set[str] = set()
         """Names of tools that were carried out."""
         self.messages: list[ToolMessage] = []
@@ -73,6 +78,11 @@ class Toolbox:
         self.only_repeats = False
         """Whether the calls last run were all answered before: the model goes in circles."""
         self._answers: dict[str, str] = {}
+
+    @property
+    def offered(self) -> list[BaseTool]:
+        """The tools as the model may see them: without what the site forces (T7)."""
+        return [offered(tool, self._row(name).arguments) for name, tool in self.tools.items()]
 
     async def run(self, requested: Sequence[RequestedCall]) -> AsyncIterator[Event]:
         """Carry out ``requested``; read to the end, then see ``messages``.
@@ -155,9 +165,16 @@ class Toolbox:
     async def _execute(self, work: _Work) -> None:
         """Run one tool in time and fill in its message and structured output."""
         self.used.add(work.call.name)
+        row = self._row(work.call.name)
+        arguments, work.message = applied(row.arguments, work.call.arguments)
+        if work.message:
+            return
         try:
             async with asyncio.timeout(app_settings().TOOL_SECONDS):
-                work.message, work.output = await invoke(work.tool, work.call)
+                call = dataclasses.replace(work.call, arguments=arguments)
+                work.message, work.output = await invoke(work.tool, call)
+                if row.is_source:
+                    await self._list(work, row)
         except TimeoutError:
             # A sync tool's thread cannot be stopped; what it still finds is thrown away.
             logger.warning("Tool %r took too long.", work.call.name)
@@ -174,6 +191,23 @@ class Toolbox:
             if work.tool.return_direct and not self.direct:
                 # Whoever reads the answer gets all of it, up to ``MAX_ANSWER_CHARS``.
                 self.direct = clean_text(work.message[: app_settings().MAX_ANSWER_CHARS + 1])
+
+    async def _list(self, work: _Work, row: AgentTool) -> None:
+        """Find the objects that a source tool named, for this asker alone.
+
+        A message that only repeats the rows goes: they may tell of what he may not see.
+        """
+        rows = work.message if work.output is None else work.output
+        work.output = await search_burst(
+            listed, rows, asker=self.context.asker, max_results=row.max_results
+        )
+        is_summary = work.tool.response_format == "content_and_artifact"
+        if not is_summary and (work.output.hits or not isinstance(rows, str) or _is_json(rows)):
+            work.message = ""
+
+    def _row(self, name: str) -> AgentTool:
+        """Return how the agent uses the tool ``name``."""
+        return self._rows.get(name) or AgentTool(tool=name)
 
     async def _conclude(self, work: _Work) -> None:
         text = ToolMessageText(self._readable(work.message))
@@ -199,3 +233,10 @@ class Toolbox:
         # Cut first: cleaning megabytes would hold up the loop.
         text = cut(text, tokens=tokens, boundary=self.context.boundary)
         return clean_text(text)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except ValueError:
+        return False

@@ -29,8 +29,9 @@ class AgentRunContext:
     """The random mark that delimits source text in this run's prompts."""
     sources_block: Callable[[], str]
     """Returns the sources numbered so far, as the model reads them; empty when none."""
-    on_tool_output: Callable[[ToolCall, Any], str | None]
-    """Takes a tool's structured output; returns the message the model gets, or ``None``."""
+    on_tool_output: Callable[[ToolCall, Any, str], str | None]
+    """Takes a tool's structured output and its message; returns the message the model gets
+    instead, or ``None``."""
     usage: Usage = Usage()
     """Tokens used so far; kept by the loop, also for a round that is cut off."""
 

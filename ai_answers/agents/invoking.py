@@ -10,6 +10,7 @@ import functools
 import json
 from typing import Any
 
+from django.db.models import QuerySet
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from pydantic import ValidationError
@@ -18,6 +19,8 @@ from ..bursts import contained, site_burst
 from .text import text_of
 from .tools import ToolCall
 
+MOST_OBJECTS = 1_000
+"""Of a query set that a tool returns."""
 WRONG_ARGUMENTS = "These arguments are missing or wrong: {names}. Call the tool again."
 
 
@@ -62,7 +65,9 @@ def wrong_arguments(tool: BaseTool, error: ValidationError) -> str:
 
 
 def _invoke_and_read(tool: BaseTool, given: Any) -> tuple[str, Any]:
-    return _read(tool.invoke(given))
+    result = tool.invoke(given)
+    # Asked for here: elsewhere no query may happen.
+    return _read(list(result[:MOST_OBJECTS]) if isinstance(result, QuerySet) else result)
 
 
 def _read(result: Any) -> tuple[str, Any]:

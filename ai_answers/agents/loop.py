@@ -110,7 +110,7 @@ class _Run:
                 async for event in events:
                     yield event
         model, with_tools = await self._models()
-        schemas = 0 if with_tools is model else schema_tokens(self.toolbox.tools.values())
+        schemas = 0 if with_tools is model else schema_tokens(self.toolbox.offered)
         most_tokens = prompt_bound() + output_bound(self.context.agent)
         rounds = max(app_settings().MAX_ROUNDS, 1)
         for number in range(1, rounds + 1):
@@ -141,7 +141,7 @@ class _Run:
         if not self.toolbox.tools:
             return model, model
         try:
-            return model, model.bind_tools(list(self.toolbox.tools.values()))
+            return model, model.bind_tools(self.toolbox.offered)
         except NotImplementedError:
             logger.warning("Chat model %r takes no tools.", agent.chat_model)
             return model, model

@@ -43,7 +43,7 @@ def take_tool_output(
     context = current.get()
     if context is None or context.run_id != run_id or context.agent.pk != sender.pk:
         return
-    replacement = context.on_tool_output(call, output)
+    replacement = context.on_tool_output(call, output, message.text)
     if replacement is not None:
         message.text = replacement
 

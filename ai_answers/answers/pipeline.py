@@ -33,6 +33,7 @@ from .conversations import RunSpec
 from .links import link_policy
 from .preparing import Prepared, prepare
 from .sourcing import to_json
+from .tool_output import tool_message
 from .turns import Closing
 from .writing import AnswerWriter
 
@@ -234,19 +235,17 @@ class Pipeline:
         sources = self._first_sources
         return render_sources(sources, boundary=self._boundary) if sources else ""
 
-    def _take_tool_output(self, call: ToolCall, output: Any) -> str | None:
-        """Number what a search found and write its message anew (S42, S45)."""
-        if not isinstance(output, SearchOutput):
-            return None
-        self._notes.update(dict.fromkeys(output.notes))
-        if not output.hits:
-            return None
-        added = self._prepared.sources.add(output.hits)
+    def _take_tool_output(self, call: ToolCall, output: Any, message: str) -> str | None:
+        """Number what a tool found and write its message anew (S42, S43, S45)."""
+        if isinstance(output, SearchOutput):
+            self._notes.update(dict.fromkeys(output.notes))
+        sources = self._prepared.sources
+        text = tool_message(output, message, sources=sources, boundary=self._boundary)
         if not self._round:
-            self._first_sources = self._prepared.sources.all
+            self._first_sources = sources.all
         # Numbers count from here on: the model reads them in its next round.
-        self._writer.know_sources(len(self._prepared.sources))
-        return render_sources(added, boundary=self._boundary)
+        self._writer.know_sources(len(sources))
+        return text
 
     async def _check_access(self) -> None:
         """Take back what was made private while the run went on."""

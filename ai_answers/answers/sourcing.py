@@ -42,8 +42,10 @@ class TurnSources:
             if chunks and len(self) < self._max_sources and source.key not in self._by_key:
                 self._by_key[source.key] = replace(source, number=len(self) + 1, chunks=chunks)
 
-    def add(self, hits: Sequence[Hit]) -> tuple[Source, ...]:
+    def add(self, hits: Sequence[Hit], *, is_listing: bool = False) -> tuple[Source, ...]:
         """Merge the hits of one call; returns the sources they belong to, with those chunks.
+
+        A listing is complete: ``max_references`` does not cut it (S59).
 
         An object beyond a cap is skipped, not the end: later chunks of objects that are in
         still count (S50). The order is the search's (R9).
@@ -54,7 +56,8 @@ class TurnSources:
             chunk = hit.chunk
             source = self._by_key.get(chunk.key)
             if source is None:
-                if new >= self._max_references or len(self) >= self._max_sources:
+                over = new >= self._max_references and not is_listing
+                if over or len(self) >= self._max_sources:
                     continue
                 source = self._new_source(hit)
             if chunk not in source.chunks:

@@ -5,9 +5,10 @@
 ``deployment``  servers, connections, caches: SQLite always, the rest with ``check --deploy``.
 ``sources``   what is registered: fields that make up no text, folders that are not there.
 ``database``  what editors saved: agents and index contents, under the ``database`` tag.
+``scores``  how agents use their tools: lowest scores and forced arguments, ``database`` tag.
 
 Importing this package registers all of them. Ids are stable and listed in ``docs/checks.md``;
 a retired id is not used again.
 """
 
-from . import database, deployment, project, settings, sources  # noqa: F401 - importing registers them
+from . import database, deployment, project, scores, settings, sources  # noqa: F401 - importing registers them

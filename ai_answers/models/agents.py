@@ -148,6 +148,35 @@ class AgentTool(models.Model):
             "leave it empty for full-text search."
         ),
     )
+    score_kind = models.CharField(
+        _("kind of score"),
+        max_length=100,
+        blank=True,
+        editable=False,
+        help_text=_("What the lowest score was chosen for."),
+    )
+    is_source = models.BooleanField(
+        _("rows are sources"),
+        default=False,
+        help_text=_("The objects that this tool lists can be cited, all of them."),
+    )
+    max_results = models.PositiveSmallIntegerField(
+        _("most rows"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text=_("Objects a source tool may list. Empty: 50."),
+    )
+    arguments = models.JSONField(
+        _("arguments"),
+        default=dict,
+        blank=True,
+        help_text=_(
+            "What this agent may not choose, by the name of the argument: "
+            '{"branch": {"value": "harbour"}, "kind": {"choices": ["talk", "tour"]}, '
+            '"limit": {"hidden": true}}.'
+        ),
+    )
     order = models.PositiveSmallIntegerField(_("order"), default=0)
 
     class Meta:

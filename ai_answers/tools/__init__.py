@@ -6,5 +6,14 @@ Test it by registering a function decorated with ``langchain_core.tools.tool``.
 """
 
 from .registry import get_tool, is_required, register_tool, registered_tools, unregister_tool
+from .rows import Listing, listed
 
-__all__ = ["get_tool", "is_required", "register_tool", "registered_tools", "unregister_tool"]
+__all__ = [
+    "Listing",
+    "get_tool",
+    "is_required",
+    "listed",
+    "register_tool",
+    "registered_tools",
+    "unregister_tool",
+]

@@ -7,8 +7,10 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.test import override_settings
 from django.urls import reverse
+from langchain_core.tools import tool
 
 from ai_answers.models import Agent, AgentTool
+from ai_answers.tools import register_tool, unregister_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -258,3 +260,39 @@ def test_an_existing_agent_keeps_its_slug_when_renamed(admin_client):
 
 def _rows(response):
     return response.context["cl"].result_list
+
+
+def test_a_lowest_score_remembers_its_kind(admin_client):
+    """R14: so that a check can say when it no longer fits."""
+    agent = agent_with_search()
+    url = f"{LIST}{agent.pk}/change/"
+    data = form_data(admin_client, url) | {"tools-0-min_score": "2.5"}
+    assert admin_client.post(url, data).status_code == 302
+    assert agent.tools.get().score_kind == "bm25"
+
+
+def test_arguments_that_do_not_fit_the_tool_are_refused(admin_client):
+    """T7."""
+
+    @tool
+    def weather(place: str) -> str:
+        """Tell the weather."""
+        return place
+
+    register_tool(weather)
+    try:
+        agent = agent_with_search()
+        url = f"{LIST}{agent.pk}/change/"
+        row = AgentTool.objects.create(agent=agent, tool="weather")
+        data = form_data(admin_client, url)
+        wrong = admin_client.post(url, data | {"tools-1-arguments": '{"town": {"value": "x"}}'})
+        assert "has no argument" in wrong.content.decode()
+        right = admin_client.post(
+            url,
+            data | {"tools-1-arguments": '{"place": {"value": "Oslo"}}', "tools-1-is_source": "on"},
+        )
+        assert right.status_code == 302
+        row.refresh_from_db()
+        assert row.arguments == {"place": {"value": "Oslo"}} and row.is_source
+    finally:
+        unregister_tool("weather")

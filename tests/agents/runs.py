@@ -27,7 +27,7 @@ def make_context(agent, *, run_id="run", user=None, on_tool_output=None):
         asker=Asker(user=user or AnonymousUser(), language="en"),
         boundary="0" * 32,
         sources_block=lambda: "",
-        on_tool_output=on_tool_output or (lambda call, output: None),
+        on_tool_output=on_tool_output or (lambda call, output, message: None),
     )
 
 

@@ -21,7 +21,7 @@ def ask(question, *, history=(), force_search=True):
     """Run the agent with the smallest stand-in for what ``answers`` does with hits."""
     sources = []
 
-    def number(call, output):
+    def number(call, output, message):
         for hit in output.hits:
             if hit.chunk.key not in [source.key for source in sources]:
                 chunk = hit.chunk

@@ -30,7 +30,7 @@ def outputs():
 
 
 def ask(outputs, question="When do parcels leave?", tools=(SEARCH,), **options):
-    def take(call, output):
+    def take(call, output, message):
         outputs.append((call.name, dict(call.arguments), output))
 
     return run(make_agent(tools=tools), question, on_tool_output=take, **options)
@@ -69,7 +69,7 @@ def test_a_follow_up_searches_only_when_the_model_asks_for_it(pages, outputs):
     with scripted(call("search", query="fees for a parcel"), say("Four euros.")):
         events = run(
             make_agent("second", tools=[SEARCH]),
-            on_tool_output=lambda call, output: outputs.append(output),
+            on_tool_output=lambda call, output, message: outputs.append(output),
         )
     assert titles(outputs[0])[0] == "Fees"
     assert text_of_run(events) == "Four euros."
@@ -116,7 +116,7 @@ def test_amount_is_five_unless_the_agent_sets_one(outputs):
             make_agent("more", tools=[{**SEARCH, "amount": 7}]),
             "parcel",
             force_search=True,
-            on_tool_output=lambda call, output: outputs.append(output),
+            on_tool_output=lambda call, output, message: outputs.append(output),
         )
     assert len(outputs[1].hits) == 7
 
@@ -144,7 +144,7 @@ def test_pages_the_asker_may_not_see_are_not_found(pages, outputs):
             "Where is the lounge for coffee?",
             force_search=True,
             user=user,
-            on_tool_output=lambda call, output: outputs.append(output),
+            on_tool_output=lambda call, output, message: outputs.append(output),
         )
     assert titles(outputs[1])[0] == "Members' lounge"
 
@@ -173,7 +173,10 @@ def test_an_index_that_is_gone_is_a_plain_message_to_the_model(outputs, caplog):
 def test_what_the_site_makes_of_the_hits_is_what_the_model_reads(pages):
     """S45, S46."""
     with scripted(call("search", query="parcel"), say("Fine. [1]")) as script:
-        run(make_agent(tools=[SEARCH]), on_tool_output=lambda call, output: "1: Depot times")
+        run(
+            make_agent(tools=[SEARCH]),
+            on_tool_output=lambda *given: "1: Depot times",
+        )
 
     assert script.requests[1].messages[-1].content == "1: Depot times"
 

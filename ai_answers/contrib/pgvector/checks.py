@@ -1,4 +1,4 @@
-"""E018: the app is there, but the database of the index is not PostgreSQL."""
+"""E020: the app is there, but the database of the index is not PostgreSQL."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def check_database(app_configs, databases=None, **kwargs) -> list[CheckMessage]:
             f"The index {used[0]!r} keeps its vectors in PostgreSQL, but database {using!r} is "
             f"{vendor!r}.",
             hint="Use ai_answers.retrieval.database.DatabaseIndex there.",
-            id="ai_answers.E018",
+            id="ai_answers.E020",
         )
     ]
