@@ -16,7 +16,7 @@ from django.utils.module_loading import import_string
 
 from .exceptions import ConfigurationError
 
-THROTTLE = {"burst": "10/min", "sustained": "200/day", "feedback": "30/min"}
+THROTTLE = {"burst": "10/min", "sustained": "200/day", "feedback": "30/min", "search": "30/min"}
 BUDGETS = {
     "site": {"questions": 2000, "tokens": 5_000_000},
     "agent": {"questions": 2000, "tokens": 5_000_000},
@@ -76,8 +76,8 @@ class Settings:
     """Between two comment lines on an idle stream."""
 
     THROTTLE: Mapping[str, str | None] = field(default_factory=lambda: THROTTLE)
-    """Questions (``burst``, ``sustained``) and votes (``feedback``) per visitor, in DRF's rate
-    form; ``None`` switches a rate off, a missing one keeps its default."""
+    """Questions (``burst``, ``sustained``), votes (``feedback``) and searches (``search``) per
+    visitor, in DRF's rate form; ``None`` switches a rate off, a missing one keeps its default."""
     BUDGETS: Mapping[str, Mapping[str, int | None] | None] = field(default_factory=lambda: BUDGETS)
     """Questions and tokens a day for the ``site``, one ``agent`` and one ``visitor``."""
     TRUSTED_PROXIES: int = 0

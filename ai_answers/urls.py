@@ -5,6 +5,7 @@ from django.urls import path
 
 from .api.ask_page import AskPage
 from .api.guards import guarded
+from .api.search import SearchView
 from .api.views import (
     ConversationView,
     EventsView,
@@ -22,6 +23,7 @@ urlpatterns = [
     path("runs/<str:run>/stop", guarded(StopView), name="stop"),
     path("conversations/<str:conversation>", guarded(ConversationView), name="conversation"),
     path("feedback", guarded(FeedbackView), name="feedback"),
+    path("search", guarded(SearchView), name="search"),
     path("session", guarded(SessionView, permission_classes=[]), name="session"),
     path("ask", non_atomic_requests(AskPage.as_view()), name="ask"),
 ]

@@ -89,6 +89,6 @@ AI_ANSWERS = {
         "default": {"BACKEND": "ai_answers.chat_models.extractive.ExtractiveChatModel"},
         "scripted": {"BACKEND": "ai_answers.chat_models.scripted.ScriptedChatModel"},
     },
-    "THROTTLE": {"burst": None, "sustained": None, "feedback": None},
+    "THROTTLE": {"burst": None, "sustained": None, "feedback": None, "search": None},
     "USER_ACCESS_TAGS": "tests.site.ai_answers.access_tags",
 }

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.contrib import admin
 from django.db.models import Count
+from django.urls import path
 from django.utils.translation import gettext_lazy as _
 
 from ..models import IndexedChunk, IndexedDocument
 from .read_only import ReadOnlyAdmin, ReadOnlyMixin
+from .trying import try_index
 
 
 class IndexedChunkInline(ReadOnlyMixin, admin.StackedInline):
@@ -27,6 +31,10 @@ class IndexedDocumentAdmin(ReadOnlyAdmin):
     fields = ("title", "url", "index", "entity_type", "entity_id", "language", "access_tags",
               "updated_at")  # fmt: skip
     inlines = [IndexedChunkInline]
+
+    def get_urls(self):
+        own = self.admin_site.admin_view(partial(try_index, site=self.admin_site))
+        return [path("try/", own, name="ai_answers_indexeddocument_try"), *super().get_urls()]
 
     def get_queryset(self, request):
         return super().get_queryset(request).annotate(chunk_count=Count("chunks"))

@@ -156,7 +156,7 @@ def _open(question: Question, asker: Asker, *, visitor: str, payer: str) -> RunS
     conversation.expires_at = now + datetime.timedelta(seconds=agent.conversation_ttl)  # D45
     conversation.save()
     turn = Turn.objects.create(
-        conversation=conversation, position=position, question=_masked(question.text)
+        conversation=conversation, position=position, question=masked(question.text)
     )
     run = Run.objects.create(
         turn=turn,
@@ -191,12 +191,12 @@ def _same_request(question: Question, asker: Asker, visitor: str) -> RunSpec | N
     if not may_ask(asker.user, conversation.agent):
         raise NotPermitted(f"The agent {conversation.agent.slug!r} does not answer this user.")
     same_conversation = question.conversation_id in (None, turn.conversation_id)
-    if turn.question != _masked(question.text) or not same_conversation:
+    if turn.question != masked(question.text) or not same_conversation:
         raise InvalidQuestion("This request_id was used for another question; make a new one.")
     return _spec(run, turn, asker, question, is_new=False)
 
 
-def _masked(text: str) -> str:
+def masked(text: str) -> str:
     mask = setting_callable("MASK")
     return mask(text) if mask else text
 

@@ -1,4 +1,4 @@
-"""How often a visitor may ask and vote; rates come from ``THROTTLE``, not from DRF's settings."""
+"""How often a visitor may ask, search and vote; rates come from ``THROTTLE``, not from DRF."""
 
 from __future__ import annotations
 
@@ -32,6 +32,10 @@ class SustainedThrottle(QuestionThrottle):
 
 class FeedbackThrottle(QuestionThrottle):
     scope = "feedback"
+
+
+class SearchThrottle(QuestionThrottle):
+    scope = "search"
 
 
 def throttles(*classes: type[QuestionThrottle]) -> list[QuestionThrottle]:

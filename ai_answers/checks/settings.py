@@ -52,7 +52,7 @@ SECONDS = (
     "TOOL_SECONDS",
     "HEARTBEAT_SECONDS",
 )
-THROTTLES = ("burst", "sustained", "feedback")
+THROTTLES = ("burst", "sustained", "feedback", "search")
 BUDGETS = ("site", "agent", "visitor")
 SPENT = ("questions", "tokens")
 

@@ -11,9 +11,13 @@ from django.utils import timezone, translation
 from django.utils.formats import date_format
 
 from ai_answers.sources import PublicSource, Source, register
+from ai_answers.tools import register_tool
 
 from .access import MEMBERS, STAFF, is_member, is_staff
 from .models import LANGUAGES, Event, FaqEntry, Page, StaffNote
+from .tools import events_between
+
+register_tool(events_between)
 
 
 @register(Page)

@@ -11,6 +11,8 @@ from django.utils import translation
 
 from ai_answers.models import Agent, AgentTool, AnswerBlock, QuestionBlock, SourcesBlock
 
+from .tools import events_between
+
 INSTRUCTIONS = """\
 You answer for the Brackhaven City Library. Be friendly and brief: one to four sentences, or a
 short list where several facts are asked for. Give times, prices and places exactly as they are
@@ -50,7 +52,7 @@ TEXTS = {
 
 @transaction.atomic
 def set_up_answers() -> Agent:
-    """Create the agent, its search tool and all blocks, or bring them up to date."""
+    """Create the agent, its two tools and all blocks, or bring them up to date."""
     agent, _ = Agent.objects.update_or_create(
         slug="library",
         defaults={
@@ -62,6 +64,11 @@ def set_up_answers() -> Agent:
     )
     AgentTool.objects.update_or_create(
         agent=agent, tool=AgentTool.SEARCH, defaults={"index": "default"}
+    )
+    AgentTool.objects.update_or_create(
+        agent=agent,
+        tool=events_between.name,
+        defaults={"order": 1, "is_source": True, "max_results": 20},
     )
     for language, texts in TEXTS.items():
         set_up_blocks(agent, language, texts)

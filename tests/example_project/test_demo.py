@@ -56,7 +56,9 @@ def test_demo_sets_up_a_public_agent_that_must_search(site):
     agent = Agent.objects.get(slug="library")
 
     assert agent.enabled and agent.access == Agent.Access.PUBLIC
-    assert [(tool.tool, tool.index) for tool in agent.tools.all()] == [("search", "default")]
+    search, events = agent.tools.all()
+    assert (search.tool, search.index) == ("search", "default")
+    assert (events.tool, events.is_source) == ("events_between", True)
 
 
 def test_every_question_box_hands_over_to_the_answer_page_of_its_language(site):
