@@ -81,12 +81,12 @@ class AgentForm(forms.ModelForm):
 
 class AgentToolForm(forms.ModelForm):
     tool = forms.ChoiceField(
-        label=_("tool"),
+        label=_("Tool"),
         required=False,
         help_text=_("“search” searches an index; the others are registered by this site."),
     )
     index = forms.ChoiceField(
-        label=_("index"),
+        label=_("Index"),
         required=False,
         help_text=_("What “search” searches. A question cannot choose another."),
     )
@@ -103,7 +103,7 @@ class AgentToolForm(forms.ModelForm):
             "arguments",
             "order",
         )
-        widgets = {"arguments": forms.Textarea(attrs={"rows": 2, "cols": 30})}
+        widgets = {"arguments": forms.Textarea(attrs={"rows": 2, "cols": 60})}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -166,10 +166,20 @@ class AgentToolFormSet(forms.BaseInlineFormSet):
         super().__init__(*args, **kwargs)
 
 
-class AgentToolInline(admin.TabularInline):
+class AgentToolInline(admin.StackedInline):
     model = AgentTool
     form = AgentToolForm
     formset = AgentToolFormSet
+    fieldsets = (
+        (
+            None,
+            {"fields": (("tool", "order"), ("index", "amount", "min_score"))},
+        ),
+        (
+            _("A tool of this site"),
+            {"fields": (("is_source", "max_results"), "arguments"), "classes": ["collapse"]},
+        ),
+    )
 
     def get_extra(self, request, obj=None, **kwargs) -> int:
         return 1 if obj is None else 0

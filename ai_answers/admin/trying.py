@@ -32,22 +32,22 @@ KINDS = ("bm25", "cosine", "fused")
 
 
 class TryForm(forms.Form):
-    index = forms.ChoiceField(label=_("index"))
+    index = forms.ChoiceField(label=_("Index"))
     query = forms.CharField(
-        label=_("query"), widget=forms.TextInput(attrs={"class": "vTextField", "autofocus": True})
+        label=_("Query"), widget=forms.TextInput(attrs={"class": "vTextField", "autofocus": True})
     )
     user = forms.CharField(
-        label=_("search as"),
+        label=_("Search as"),
         required=False,
         help_text=_("A user name; empty: an anonymous visitor."),
     )
     language = forms.CharField(
-        label=_("language"), required=False, help_text=_("Empty: the one you use now.")
+        label=_("Language"), required=False, help_text=_("Empty: the one you use now.")
     )
-    amount = forms.IntegerField(label=_("amount"), min_value=1, max_value=200, initial=AMOUNT)
-    min_score = forms.FloatField(label=_("lowest score"), required=False)
+    amount = forms.IntegerField(label=_("Amount"), min_value=1, max_value=200, initial=AMOUNT)
+    min_score = forms.FloatField(label=_("Lowest score"), required=False)
     object = forms.CharField(
-        label=_("object"),
+        label=_("Object"),
         required=False,
         help_text=_("Such as blog.article:7; says why it is or is not found."),
     )
