@@ -45,6 +45,9 @@ class Settings:
     ``CHUNK_TOKENS`` (300), ``CHUNK_OVERLAP`` (100), ``SOURCES`` (names, default all),
     ``OPTIONS``."""
 
+    INDEXING_TASKS: str | None = None
+    """Alias of ``TASKS`` whose backend indexes saved objects; ``None``: in place, at the commit."""
+
     RUNNER: str = "ai_answers.runs.runner.ThreadRunner"
     """Where runs execute: ``ThreadRunner``, or ``InlineRunner`` for a site's own ``TestCase``."""
 

@@ -18,7 +18,8 @@ from ..models import Agent, AgentTool, IndexedDocument
 from ..tools import registered_tools
 from .settings import alias_entries
 
-DATABASE_INDEX = "ai_answers.retrieval.database.DatabaseIndex"
+READ_ONLY = ("ai_answers.retrieval.retriever.RetrieverIndex",)
+"""Indexes that others fill; there is nothing to compare them with."""
 
 
 def agent_problems(agent: Agent) -> list[str]:
@@ -96,7 +97,7 @@ def check_indexes(app_configs, databases=None, **kwargs) -> list[CheckMessage]:
     used = {tool.index for agent in _agents(databases) for tool in agent.tools.all()}
     messages: list[CheckMessage] = []
     for alias, entry in alias_entries("INDEXES").items():
-        if alias not in used or entry.get("BACKEND") != DATABASE_INDEX:
+        if alias not in used or entry.get("BACKEND") in READ_ONLY:
             continue
         run = f"Run: manage.py ai_answers_index --index {alias}"
         if not IndexedDocument.objects.filter(index=alias).exists():

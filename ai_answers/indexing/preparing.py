@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..retrieval import Entry, IndexSettings, Stored, words
 from ..retrieval.embeddings import embed_texts, embedding_identity
+from ..sources import Source
 from ..values import Chunk, Document
 from . import chunking
 
@@ -26,19 +27,20 @@ class Prepared:
     chunks: list[Chunk]
 
 
-def stored_as(document: Document, settings: IndexSettings) -> Stored:
+def stored_as(document: Document, settings: IndexSettings, source: Source) -> Stored:
     """Return how ``document`` is to be recorded: equal values need no new indexing."""
     content = [document.title, document.url, document.text, sorted(document.access_tags)]
     return Stored(
         checksum=_digest(content),
-        fingerprint=fingerprint(settings),
+        fingerprint=fingerprint(settings, source),
         embedding=embedding_identity(settings.embedding),
     )
 
 
-def fingerprint(settings: IndexSettings) -> str:
-    """Return what tells one way of cutting and tokenising from another."""
-    return _digest([settings.chunk_tokens, settings.chunk_overlap, chunking.VERSION, words.VERSION])
+def fingerprint(settings: IndexSettings, source: Source) -> str:
+    """Return what tells one way of reading, cutting and tokenising from another."""
+    cut = [settings.chunk_tokens, settings.chunk_overlap, chunking.VERSION, words.VERSION]
+    return _digest([*cut, source.fields, source.html_fields, source.version])
 
 
 def prepare(

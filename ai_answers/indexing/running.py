@@ -7,6 +7,7 @@ the next one goes on from there. Any number of processes may do this at once.
 
 from __future__ import annotations
 
+import datetime
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -14,8 +15,9 @@ from collections.abc import Callable, Iterable, Sequence
 from ..conf import app_settings
 from ..exceptions import AnswersError
 from ..retrieval import Index, IndexSettings, Stored, get_index, index_settings
+from ..retrieval.embeddings import embedding_identity
 from ..signals import content_indexed
-from ..sources import Source
+from ..sources import Source, registered
 from ..values import Document, ObjectKey
 from .preparing import Prepared, entries, fingerprint, prepare, stored_as
 from .report import Report
@@ -41,25 +43,29 @@ def index_source(
     index: str = "default",
     rebuild: bool = False,
     dry_run: bool = False,
+    since: datetime.datetime | None = None,
     progress: Progress | None = None,
     on_failure: OnFailure | None = None,
 ) -> Report:
     """Bring ``index`` in step with ``source``.
+
+    ``since``: look only at objects that changed at or after that moment, and so remove only
+    what is among them.
 
     ``rebuild``: write everything anew; each document is replaced at once, so searches go on.
     ``dry_run``: only count. Raises ``EmbeddingFailed`` and ``ConfigurationError``; an object
     whose texts cannot be read is logged, counted as failed and handed to ``on_failure``.
     """
     started = time.monotonic()
-    ids = source.get_ids()
+    ids = source.get_ids() if since is None else source.get_changed_since(since)
     run = _Run(source, index, rebuild=rebuild, dry_run=dry_run, on_failure=on_failure)
-    known = _by_id(run.index.stored(source.name))
+    known = _by_id(run.index.stored(source.name, None if since is None else ids))
     for start in range(0, len(ids), OBJECTS):
         run.update(ids[start : start + OBJECTS], known)
         if progress is not None:
             progress(min(start + OBJECTS, len(ids)), len(ids))
     run.flush()
-    run.remove(known.keys() - set(ids), known)
+    run.remove(known.keys() - set(ids), known)  # with ``since`` there are none
     return run.end(time.monotonic() - started)
 
 
@@ -106,16 +112,21 @@ def is_in_index(source: Source, alias: str) -> bool:
 def is_stale(alias: str) -> str | None:
     """Say why ``alias`` needs another ``ai_answers_index``; ``None`` when it is as set."""
     settings, index = index_settings(alias), get_index(alias)
-    documents = index.stats().documents
-    now = stored_as(
-        Document(key=ObjectKey("", ""), language="", title="", url="", text=""), settings
-    )
-    outdated = index.outdated(fingerprint=fingerprint(settings), embedding=now.embedding)
-    if not outdated:
+    embedding = embedding_identity(settings.embedding)
+    counts = {
+        source.name: index.outdated(
+            source.name, fingerprint=fingerprint(settings, source), embedding=embedding
+        )
+        for source in registered()
+        if is_in_index(source, alias)
+    }
+    stale = {name: count for name, count in counts.items() if count}
+    if not stale:
         return None
     return (
-        f"{outdated} of {documents} documents in index {alias!r} were indexed with another "
-        "embedding or chunk size; run ai_answers_index."
+        f"{sum(stale.values())} of {index.stats().documents} documents in index {alias!r} were "
+        f"indexed with another embedding, chunk size or fields ({', '.join(stale)}); "
+        "run ai_answers_index."
     )
 
 
@@ -172,7 +183,7 @@ class _Run:
         self.remove(set(ids) - objects.keys(), known)
 
     def _add(self, document: Document, known: Stored | None) -> None:
-        stored = stored_as(document, self.settings)
+        stored = stored_as(document, self.settings, self.source)
         same_text = known and (known.checksum, known.fingerprint) == (
             stored.checksum,
             stored.fingerprint,

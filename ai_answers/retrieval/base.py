@@ -82,8 +82,8 @@ class Index(ABC):
         """Return what is there of a source, by entity id and language; ``ids`` narrows it."""
 
     @abstractmethod
-    def outdated(self, *, fingerprint: str, embedding: str) -> int:
-        """Count the documents that were indexed in another way than this one."""
+    def outdated(self, entity_type: str, *, fingerprint: str, embedding: str) -> int:
+        """Count the documents of a source that were indexed in another way than this one."""
 
     @abstractmethod
     def search(

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 POOL = 100
 """Chunks each leg hands to the fusion, at least."""
+TRIES = 3
+"""Times a search begins anew when the index changes under it."""
 WORDS_LEGS: dict[str, type[WordsLeg]] = {"sqlite": SqliteWords, "postgresql": PostgresWords}
 """Full text by the vendor of the database."""
 
@@ -100,28 +102,45 @@ class DatabaseIndex(Index):
             vectors=tables.vectors.count(embedding) if embedding and tables.vectors else 0,
         )
 
-    def outdated(self, *, fingerprint: str, embedding: str) -> int:
-        documents = self.tables().documents
+    def outdated(self, entity_type: str, *, fingerprint: str, embedding: str) -> int:
+        documents = self.tables().documents.filter(entity_type=entity_type)
         return documents.exclude(fingerprint=fingerprint, embedding=embedding).count()
 
     def search(
         self, query: str, *, tags: frozenset[str], limit: int, language: str = ""
     ) -> list[Hit]:
         tables = self.tables()
-        state = tables.state()
-        if not state.version:
-            return []
+        for _ in range(TRIES):
+            state = tables.state()
+            if not state.version:
+                return []
+            hits, is_whole = self._search(
+                tables, state, query, tags=tags, limit=limit, language=language
+            )
+            # Between two statements a document may have been written anew, or another embedding
+            # have taken over. The next try sees what came in its place.
+            if is_whole or tables.state().version == state.version:
+                break
+        return hits
+
+    def _search(
+        self, tables: Tables, state: IndexState, query: str, *, tags, limit: int, language: str
+    ) -> tuple[list[Hit], bool]:
+        """Return the hits, and whether all that was ranked is still there."""
         pool = max(limit, POOL) if self.embedding else limit
         ranked = self._rank(tables, state, query, tags=tags, limit=pool, language=language)
         if ranked is None:
-            return []
+            return [], True
         nearest = self._nearest(tables, state, query, tags=tags, limit=pool, also=[*ranked.scores])
         scores = {"bm25": ranked.scores}
         if nearest is None:
-            return _hits(tables, list(ranked.scores.items())[:limit], "bm25", scores)
+            ranking = list(ranked.scores.items())[:limit]
+            hits = _hits(tables, ranking, "bm25", scores)
+            return hits, len(hits) == len(ranking) and self._serving(state) is None
         fused = fuse(ranked, nearest, words=self.words_weight if tables.words else 0.0)
         scores |= {"cosine": nearest.cosines, "fused": dict(fused)}
-        return _hits(tables, fused[:limit], "fused", scores)
+        hits = _hits(tables, fused[:limit], "fused", scores)
+        return hits, len(hits) == len(fused[:limit])
 
     def _rank(self, tables, state, query, *, tags, limit, language) -> Ranked | None:
         """Rank by words; ``None`` for a query without any."""
@@ -190,7 +209,6 @@ def _hits(
     kind: str,
     scores: Mapping[str, Mapping[int, float]],
 ) -> list[Hit]:
-    # A chunk replaced since it was found is left out; its successor comes with the next search.
     chunks = tables.chunks([chunk_id for chunk_id, _ in ranking])
     return [
         Hit(

@@ -113,7 +113,7 @@ class RetrieverIndex(Index):
     ) -> dict[tuple[str, str], Stored]:
         return {}
 
-    def outdated(self, *, fingerprint: str, embedding: str) -> int:
+    def outdated(self, entity_type: str, *, fingerprint: str, embedding: str) -> int:
         return 0
 
     def stats(self) -> Stats:

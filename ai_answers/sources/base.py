@@ -8,6 +8,7 @@ To test one, call its methods; only ``get_ids`` and ``get_objects`` touch the da
 
 from __future__ import annotations
 
+import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ from django.db.models import Model, QuerySet
 from django.utils import translation
 from django.utils.text import slugify
 
+from ..exceptions import ConfigurationError
 from ..values import Asker, Document, ObjectKey
 from .fields import labelled_fields
 
@@ -36,6 +38,12 @@ class Source(ABC):
     """Fields, properties or methods without arguments that make up the text. Never "all"."""
     html_fields: ClassVar[list[str]] = []
     """Those of ``fields`` that hold HTML; the others are taken as Markdown or plain text."""
+
+    changed_field: ClassVar[str] = ""
+    """Name of a field that holds when an object was last changed; ``--since`` asks it."""
+    version: ClassVar[str] = ""
+    """Change it when the text of unchanged objects has become another, such as by a new template:
+    the index is stale then."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__qualname__} {self.name!r}>"
@@ -102,6 +110,23 @@ class Source(ABC):
         if not pks:
             return {}
         return {str(obj.pk): obj for obj in self.get_queryset().filter(pk__in=pks)}
+
+    def get_changed_since(self, moment: datetime.datetime) -> list[str]:
+        """Return the ids of the objects that changed at or after ``moment``."""
+        if not self.changed_field or self.model is None:
+            raise ConfigurationError(
+                f"{self!r} cannot tell what has changed since then; set changed_field to a field "
+                "that holds the time of the last change, or write get_changed_since."
+            )
+        changed = self.get_queryset().filter(**{f"{self.changed_field}__gte": moment})
+        return [str(pk) for pk in changed.order_by("pk").values_list("pk", flat=True)]
+
+    def get_affected(self, instance: Model) -> Iterable[Any]:
+        """Return the ids of objects whose text changes when ``instance`` of another model does.
+
+        Called for every object that is saved or deleted on the site, so look at its type first.
+        """
+        return ()
 
     def get_id(self, obj: Any) -> str:
         return str(obj.pk)

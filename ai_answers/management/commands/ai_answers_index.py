@@ -6,23 +6,29 @@ traceback. Where no logging is set up, ``--traceback`` or ``-v 2`` shows that in
 
 from __future__ import annotations
 
+import argparse
+import datetime
 import sys
 import time
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
 from ai_answers.conf import app_settings
 from ai_answers.exceptions import AnswersError
-from ai_answers.indexing import Report, index_source, is_in_index
+from ai_answers.indexing import Report, index_objects, index_source, is_in_index
+from ai_answers.indexing.watching import Watch
 from ai_answers.management.terminal import printable, quiet_logs, tables_needed
 from ai_answers.retrieval import get_index
-from ai_answers.sources import registered
+from ai_answers.sources import DirectorySource, registered
 
 INTERRUPTED = 130
 """What a shell expects of a command that Ctrl-C has ended."""
-BAR = 30
+BAR = 20
+LOOK_SECONDS = 1.0
 PAUSE_SECONDS = 0.1
 NAMED = 5
 """Objects that could not be read, named one by one."""
@@ -51,9 +57,29 @@ class Command(BaseCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="Only count what would be indexed."
         )
+        parser.add_argument(
+            "--check",
+            action="store_true",
+            help="Only count, and exit with 1 if anything is out of step.",
+        )
+        parser.add_argument(
+            "--since",
+            type=_moment,
+            metavar="WHEN",
+            help="Only objects changed since then: 2026-11-30, 2026-11-30T08:00, 45m, 12h or 3d.",
+        )
+        parser.add_argument(
+            "--watch",
+            action="store_true",
+            help="Go on watching the folders of directory sources, until Ctrl-C.",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.verbosity = options["verbosity"]
+        if options["check"]:
+            options["dry_run"] = True
+        if options["since"] and options["rebuild"]:
+            raise CommandError("--since and --rebuild do not go together.")
         self.failures: dict[str, str] = {}
         with tables_needed(), quiet_logs(unless=options["traceback"] or self.verbosity > 1):
             self._index_all(options)
@@ -76,9 +102,14 @@ class Command(BaseCommand):
                 self.stdout.write("")  # leave the bar's line
             self.stderr.write("Stopped. What was written stays; the next run goes on from there.")
             sys.exit(INTERRUPTED)
+        out_of_step = total.added + total.changed + total.removed
         total = total + Report(seconds=time.monotonic() - started - total.seconds)
         done = "Dry run" if options["dry_run"] else "Done"
         self._say(self.style.SUCCESS(f"{done}: {total}."))
+        if options["check"] and out_of_step:
+            raise CommandError(f"{out_of_step} documents are out of step; run ai_answers_index.")
+        if options["watch"] and not options["dry_run"]:
+            self._watch(sources)
 
     def _index(self, alias: str, sources: list, options: dict[str, Any]) -> Report:
         total, index = Report(), get_index(alias)
@@ -92,12 +123,13 @@ class Command(BaseCommand):
                     index=alias,
                     rebuild=options["rebuild"],
                     dry_run=options["dry_run"],
+                    since=options["since"],
                     progress=bar,
                     on_failure=partial(self._keep_failure, source.name),
                 )
             )
             self._name_failures(since=named)
-        if options["source"]:
+        if options["source"] or options["since"]:
             return total
         for name in sorted(index.entity_types() - {source.name for source in mine}):
             removed = len(index.stored(name))
@@ -105,7 +137,25 @@ class Command(BaseCommand):
                 index.clear(name)
             self._say(f"{alias}: {name}: no such source any more, {removed} removed")
             total += Report(removed=removed)
+        if not options["dry_run"] and not total.failed:
+            index.finish()
         return total
+
+    def _watch(self, sources: list) -> None:
+        watch = Watch([source for source in sources if isinstance(source, DirectorySource)])
+        if not watch.sources:
+            raise CommandError("There is no directory source to watch.")
+        names = ", ".join(source.name for source in watch.sources)
+        self._say(f"Watching {names}; Ctrl-C ends it.")
+        by_name = {source.name: source for source in watch.sources}
+        try:
+            while True:
+                time.sleep(LOOK_SECONDS)
+                for name, ids in watch.changed().items():
+                    report = index_objects(by_name[name], ids)
+                    self._say(f"{name}: {printable(', '.join(ids[:NAMED]))}: {report}")
+        except KeyboardInterrupt:
+            self._say("")
 
     def _keep_failure(self, source: str, entity_id: str, error: Exception) -> None:
         # By object: one that several indexes hold fails in each.
@@ -149,12 +199,29 @@ class Command(BaseCommand):
             self.stdout.write(text)
 
 
+def _moment(written: str) -> datetime.datetime:
+    """Read a date, a date with time, or how long ago; in the site's time zone."""
+    units = {"m": "minutes", "h": "hours", "d": "days"}
+    try:
+        if written[-1:] in units and written[:-1].isdigit():
+            ago = datetime.timedelta(**{units[written[-1]]: int(written[:-1])})
+            return timezone.now() - ago
+        moment = datetime.datetime.fromisoformat(written)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"must be like 2026-11-30, 2026-11-30T08:00, 45m, 12h or 3d, not {written!r}"
+        ) from None
+    is_naive = timezone.is_naive(moment)
+    return timezone.make_aware(moment) if settings.USE_TZ and is_naive else moment
+
+
 class Bar:
     """A line that grows on a terminal; elsewhere only its end is written."""
 
     def __init__(self, command: Command, label: str) -> None:
         self.command = command
         self.label = label
+        self._started_at = time.monotonic()
         self.is_live = command.verbosity > 0 and command.stdout.isatty()
         self._drawn_at = 0.0
 
@@ -165,8 +232,17 @@ class Bar:
         self._drawn_at = now
         filled = BAR * done // max(total, 1)
         bar = "█" * filled + "·" * (BAR - filled)
-        self.command.stdout.write(f"\r{self.label} {bar} {done}/{total}", ending="")
+        pace = self._pace(done, total, now - self._started_at)
+        line = f"{self.label} {bar} {done}/{total}{pace}"
+        self.command.stdout.write(f"\r{line}\x1b[K", ending="")
         self.command.stdout.flush()
+
+    def _pace(self, done: int, total: int, seconds: float) -> str:
+        """Say how fast it goes and how long it will take, once that can be told."""
+        if seconds < 1 or not done:
+            return ""
+        rate, left = done / seconds, round((total - done) * seconds / done)
+        return f"  {rate:.0f}/s  {left // 60}:{left % 60:02} left"
 
     def ended(self, report: Report) -> Report:
         if self.is_live:
