@@ -14,11 +14,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ..checks.database import agent_problems, tool_names
-from ..checks.scores import kind_for
+from ..checks.scores import kind_for, tool_problems
 from ..checks.settings import alias_entries
 from ..models import Agent, AgentTool
-from ..tools import get_tool
-from ..tools.arguments import problems
 
 
 def _choices(names: Any, current: str, *, empty: str | None = None) -> list[tuple[str, str]]:
@@ -144,7 +142,7 @@ class AgentToolForm(forms.ModelForm):
             data["is_source"] = False  # its hits are sources anyway
         elif data.get("tool"):
             data["index"] = ""  # only the search tool has one
-            for problem in problems(get_tool(data["tool"]), data.get("arguments") or {}):
+            for problem in tool_problems(data["tool"], data.get("arguments")):
                 self.add_error("arguments", problem)
         return data
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from django.contrib import admin
 from django.db.models import Count
 from django.urls import path
@@ -11,7 +9,6 @@ from django.utils.translation import gettext_lazy as _
 
 from ..models import IndexedChunk, IndexedDocument
 from .read_only import ReadOnlyAdmin, ReadOnlyMixin
-from .trying import try_index
 
 
 class IndexedChunkInline(ReadOnlyMixin, admin.StackedInline):
@@ -33,8 +30,13 @@ class IndexedDocumentAdmin(ReadOnlyAdmin):
     inlines = [IndexedChunkInline]
 
     def get_urls(self):
-        own = self.admin_site.admin_view(partial(try_index, site=self.admin_site))
+        own = self.admin_site.admin_view(self.try_index)
         return [path("try/", own, name="ai_answers_indexeddocument_try"), *super().get_urls()]
+
+    def try_index(self, request):
+        from .trying import try_index  # brings NumPy along, so not at every start of the site
+
+        return try_index(request, self.admin_site)
 
     def get_queryset(self, request):
         return super().get_queryset(request).annotate(chunk_count=Count("chunks"))

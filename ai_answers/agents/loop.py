@@ -21,7 +21,7 @@ from ..bursts import ShuttingDown
 from ..chat_models import aget_chat_model
 from ..conf import app_settings
 from ..events import Event, RoundFinished, RoundStarted, TextDelta
-from ..exceptions import AnswersError, RunFailed, trace
+from ..exceptions import AnswersError, ConfigurationError, RunFailed, trace
 from ..signals import agent_finished, agent_started, pre_system_prompt
 from ..tools import get_tool, is_required
 from ..values import Outcome
@@ -78,11 +78,19 @@ def agent_tools(context: AgentRunContext) -> list[BaseTool]:
     for row in context.agent.tools.all():
         if row == search:
             tools.append(make_search_tool(row, context))
-        elif row.tool != SEARCH_TOOL_NAME and (tool := get_tool(row.tool)) is not None:
+        elif row.tool != SEARCH_TOOL_NAME and (tool := _registered(row.tool)) is not None:
             tools.append(tool)
         else:
             logger.warning("Tool %r of agent %s cannot be used.", row.tool, context.agent.slug)
     return tools
+
+
+def _registered(name: str) -> BaseTool | None:
+    try:
+        return get_tool(name)
+    except ConfigurationError as error:
+        logger.error("%s", error)
+        return None
 
 
 class _Run:

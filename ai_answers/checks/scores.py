@@ -6,9 +6,11 @@ R22), W019 arguments that a site forces on a tool do not fit the tool any more.
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.core.checks import CheckMessage, Tags, Warning, register
 
-from ..exceptions import AnswersError
+from ..exceptions import AnswersError, ConfigurationError
 from ..models import AgentTool
 from ..tools import get_tool
 from ..tools.arguments import problems
@@ -54,13 +56,21 @@ def check_arguments(app_configs, databases=None, **kwargs) -> list[CheckMessage]
     """W019: the tool has changed since an editor set its arguments."""
     return [
         Warning(
-            f"The arguments of tool {row.tool!r} of agent {agent.slug!r} do not fit: {problem}",
-            hint="Correct them in the admin.",
+            f"The tool {row.tool!r} of agent {agent.slug!r} does not work as set up: {problem}",
+            hint="Correct its arguments in the admin, or where it is registered.",
             obj=agent,
             id="ai_answers.W019",
         )
         for agent in _agents(databases)
         for row in agent.tools.all()
-        if (tool := get_tool(row.tool)) is not None
-        for problem in problems(tool, row.arguments)
+        for problem in tool_problems(row.tool, row.arguments)
     ]
+
+
+def tool_problems(name: str, arguments: Any) -> list[str]:
+    """Say what keeps a registered tool from being called with ``arguments``."""
+    try:
+        tool = get_tool(name)
+    except ConfigurationError as error:
+        return [str(error)]
+    return problems(tool, arguments or {}) if tool is not None else []

@@ -7,11 +7,10 @@ registering must not slow down a site's start. Test it with any tool; ``unregist
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ..conf import import_part
 from ..exceptions import ConfigurationError
 from ..models import AgentTool
 
@@ -22,31 +21,34 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Registration:
-    tool: BaseTool
+    tool: BaseTool | str
+    """The tool, or its dotted path until it is first asked for."""
     required: bool
 
 
 _registrations: dict[str, _Registration] = {}
 
 
-def register_tool(tool: BaseTool, name: str | None = None, *, required: bool = False) -> BaseTool:
+def register_tool(
+    tool: BaseTool | str, name: str | None = None, *, required: bool = False
+) -> BaseTool | str:
     """Offer ``tool`` to agents under ``name`` (default: its own name); returns it as registered.
 
-    ``required``: an agent that has this tool is reminded once if it wants to answer without it.
-    Raises ``ConfigurationError`` for a name no provider takes, the reserved name ``search``, or
-    one that another tool has.
+    A dotted path needs a name and is imported at the first use: LangChain takes its time, and
+    most processes of a site call no tool. ``required``: an agent that has this tool is reminded
+    once if it wants to answer without it. Raises ``ConfigurationError`` for a name no provider
+    takes, the reserved name ``search``, or one that another tool has.
     """
-    name = name or tool.name
+    name = name or ("" if isinstance(tool, str) else tool.name)
     if not _NAME.fullmatch(name):
         raise ConfigurationError(
             f"A tool cannot be called {name!r}; use 1 to 64 of letters, digits, '_' and '-'."
         )
     if name == AgentTool.SEARCH:
         raise ConfigurationError(f"{name!r} is the built-in search tool; give yours another name.")
-    if name != tool.name:
-        tool = tool.model_copy(update={"name": name})
+    tool = tool if isinstance(tool, str) else _named(tool, name)
     other = _registrations.get(name)
     if other is not None and other.tool != tool:
         raise ConfigurationError(f"There already is a tool called {name!r}: {other.tool!r}.")
@@ -60,9 +62,17 @@ def unregister_tool(name: str) -> None:
 
 
 def get_tool(name: str) -> BaseTool | None:
-    """Return the tool registered as ``name``, or ``None``."""
+    """Return the tool registered as ``name``, or ``None``.
+
+    Raises ``ConfigurationError`` when a dotted path leads nowhere.
+    """
     registration = _registrations.get(name)
-    return registration.tool if registration else None
+    if registration is None:
+        return None
+    if isinstance(registration.tool, str):
+        made = import_part(registration.tool, setting=f"The tool {name!r}")
+        registration.tool = _named(made, name)
+    return registration.tool
 
 
 def is_required(name: str) -> bool:
@@ -71,6 +81,10 @@ def is_required(name: str) -> bool:
     return registration is not None and registration.required
 
 
-def registered_tools() -> Mapping[str, BaseTool]:
-    """Return all registered tools by name, as they are now."""
-    return MappingProxyType({name: r.tool for name, r in _registrations.items()})
+def registered_tools() -> list[str]:
+    """Return the names of all registered tools, as they are now."""
+    return list(_registrations)
+
+
+def _named(tool: BaseTool, name: str) -> BaseTool:
+    return tool if tool.name == name else tool.model_copy(update={"name": name})

@@ -15,9 +15,8 @@ from ai_answers.tools import register_tool
 
 from .access import MEMBERS, STAFF, is_member, is_staff
 from .models import LANGUAGES, Event, FaqEntry, Page, StaffNote
-from .tools import events_between
 
-register_tool(events_between)
+register_tool("example_project.library.tools.events_between", "events_between")
 
 
 @register(Page)

@@ -11,8 +11,6 @@ from django.utils import translation
 
 from ai_answers.models import Agent, AgentTool, AnswerBlock, QuestionBlock, SourcesBlock
 
-from .tools import events_between
-
 INSTRUCTIONS = """\
 You answer for the Brackhaven City Library. Be friendly and brief: one to four sentences, or a
 short list where several facts are asked for. Give times, prices and places exactly as they are
@@ -67,7 +65,7 @@ def set_up_answers() -> Agent:
     )
     AgentTool.objects.update_or_create(
         agent=agent,
-        tool=events_between.name,
+        tool="events_between",
         defaults={"order": 1, "is_source": True, "max_results": 20},
     )
     for language, texts in TEXTS.items():

@@ -66,5 +66,20 @@ def test_two_tools_cannot_share_a_name():
 
 
 def test_what_is_registered_cannot_be_changed_behind_the_registrys_back():
-    with pytest.raises(TypeError):
-        registered_tools()["tides"] = tides
+    registered_tools().append("tides")
+    assert "tides" not in registered_tools()
+
+
+def test_a_dotted_path_is_imported_at_the_first_use():
+    register_tool(f"{__name__}.ferries", "boats")
+    assert "boats" in registered_tools()
+    assert get_tool("boats").name == "boats"
+    assert get_tool("boats") is get_tool("boats")
+    register_tool("nowhere.at.all", "lost")
+    with pytest.raises(ConfigurationError, match="'nowhere.at.all'"):
+        get_tool("lost")
+
+
+def test_a_dotted_path_needs_a_name():
+    with pytest.raises(ConfigurationError, match="cannot be called ''"):
+        register_tool(f"{__name__}.ferries")
