@@ -30,13 +30,31 @@ class IndexedDocumentAdmin(ReadOnlyAdmin):
     inlines = [IndexedChunkInline]
 
     def get_urls(self):
-        own = self.admin_site.admin_view(self.try_index)
-        return [path("try/", own, name="ai_answers_indexeddocument_try"), *super().get_urls()]
+        views = {"try": self.try_index, "indexes": self.indexes, "progress": self.progress}
+        own = [
+            path(
+                f"{name}/",
+                self.admin_site.admin_view(view),
+                name=f"ai_answers_indexeddocument_{name}",
+            )
+            for name, view in views.items()
+        ]
+        return [*own, *super().get_urls()]
 
     def try_index(self, request):
         from .trying import try_index  # brings NumPy along, so not at every start of the site
 
         return try_index(request, self.admin_site)
+
+    def indexes(self, request):
+        from .rebuilding import indexes
+
+        return indexes(request, self.admin_site)
+
+    def progress(self, request):
+        from .rebuilding import progress
+
+        return progress(request)
 
     def get_queryset(self, request):
         return super().get_queryset(request).annotate(chunk_count=Count("chunks"))

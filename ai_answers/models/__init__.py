@@ -5,6 +5,7 @@ from .blocks import AnswerBlock, QuestionBlock, SourcesBlock
 from .budgets import BudgetDay
 from .conversations import Conversation, Feedback, Turn
 from .index import IndexedChunk, IndexedDocument, IndexedTag, IndexedVector, IndexState
+from .jobs import IndexingJob
 from .runs import Run
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "IndexedDocument",
     "IndexedTag",
     "IndexedVector",
+    "IndexingJob",
     "QuestionBlock",
     "Run",
     "SourcesBlock",

@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 POOL = 100
 """Chunks each leg hands to the fusion, at least."""
+FOREIGN = 0.5
+"""Share of their weight that words have in a language in which nothing is indexed."""
 TRIES = 3
 """Times a search begins anew when the index changes under it."""
 WORDS_LEGS: dict[str, type[WordsLeg]] = {"sqlite": SqliteWords, "postgresql": PostgresWords}
@@ -137,10 +139,18 @@ class DatabaseIndex(Index):
             ranking = list(ranked.scores.items())[:limit]
             hits = _hits(tables, ranking, "bm25", scores)
             return hits, len(hits) == len(ranking) and self._serving(state) is None
-        fused = fuse(ranked, nearest, words=self.words_weight if tables.words else 0.0)
+        fused = fuse(ranked, nearest, words=self._weight(tables, state, query, language))
         scores |= {"cosine": nearest.cosines, "fused": dict(fused)}
         hits = _hits(tables, fused[:limit], "fused", scores)
         return hits, len(hits) == len(fused[:limit])
+
+    def _weight(self, tables: Tables, state: IndexState, query: str, language: str) -> float:
+        """Return what the words count for this query."""
+        if tables.words is None:
+            return 0.0
+        # Words of another language match names at best.
+        is_known = is_in_languages(query, state.languages, language)
+        return self.words_weight * (1.0 if is_known else FOREIGN)
 
     def _rank(self, tables, state, query, *, tags, limit, language) -> Ranked | None:
         """Rank by words; ``None`` for a query without any."""

@@ -5,8 +5,9 @@
 
 ``AI_ANSWERS_CORPUS`` names the folder with ``cranfield/``, ``xquad/`` and ``drf-docs/``;
 default: ``../shared/corpus`` beside the project. A missing corpus is skipped and said so.
-``pages`` indexes a folder of Markdown and reports, by kind of question, how often an expected
-page is among the first five documents.
+With an embedding each leg is measured alone and fused; ``tests.benchmarks.caching`` has one that
+keeps its vectors. ``pages`` indexes a folder of Markdown and reports, by kind of question, how
+often an expected page is among the first five documents.
 """
 
 from __future__ import annotations
@@ -54,17 +55,22 @@ def set_up(folder: Path, options) -> None:
         from tests import postgres
 
         database = postgres.entry()
+    backend = "ai_answers.retrieval.database.DatabaseIndex"
+    apps = ["django.contrib.auth", "django.contrib.contenttypes", "ai_answers"]
+    if options.database == "postgresql" and embedding:
+        backend = "ai_answers.contrib.pgvector.index.PgVectorIndex"
+        apps.append("ai_answers.contrib.pgvector")
     settings.configure(
         SECRET_KEY="benchmark",
         USE_TZ=True,
-        INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "ai_answers"],
+        INSTALLED_APPS=apps,
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
         DATABASES={"default": database},
         AI_ANSWERS={
             "EMBEDDINGS": {"bench": {"BACKEND": embedding}} if embedding else {},
             "INDEXES": {
                 "default": {
-                    "BACKEND": "ai_answers.retrieval.database.DatabaseIndex",
+                    "BACKEND": backend,
                     "EMBEDDING": "bench" if embedding else None,
                 }
             },
@@ -120,6 +126,36 @@ def forget(name: str) -> None:
     IndexState.objects.update(languages=[])
 
 
+def legs() -> dict[str, object]:
+    """Return what is measured: the words, and with an embedding the vectors and both."""
+    from ai_answers.retrieval import get_index
+    from ai_answers.retrieval.database import DatabaseIndex
+
+    index = get_index()
+    if not index.embedding:
+        return {"words": index}
+    make = type(index)
+    return {
+        "words": DatabaseIndex("default"),
+        "vectors": make("default", embedding="bench", words_weight=0.0),
+        "hybrid": index,
+    }
+
+
+def evaluate(name: str, queries, language: str, bar: float | None = None) -> None:
+    """Report each leg on ``queries``: pairs of a text and the set of relevant ids."""
+    for leg, index in legs().items():
+        values, recalls, seconds = [], [], []
+        for query, relevant in queries:
+            started = time.perf_counter()
+            hits = index.search(query, tags=frozenset(), limit=60, language=language)
+            seconds.append(time.perf_counter() - started)
+            found = list(dict.fromkeys(hit.chunk.key.entity_id for hit in hits))[:20]
+            values.append(ndcg(found, relevant))
+            recalls.append(len(relevant & set(found)) / len(relevant))
+        report(f"{name} {leg}", values, recalls, seconds, bar if leg != "vectors" else None)
+
+
 def documents_for(query: str, language: str, amount: int) -> list[str]:
     """Return the ids of the first distinct documents."""
     from django.contrib.auth.models import AnonymousUser
@@ -137,11 +173,12 @@ def ndcg(found: list[str], relevant: set[str]) -> float:
     return gain / sum(1 / math.log2(rank + 2) for rank in range(min(len(relevant), TOP)))
 
 
-def report(name: str, values: list[float], seconds: list[float], bar: float | None) -> None:
+def report(name: str, values, recalls, seconds: list[float], bar: float | None) -> None:
     mean = statistics.mean(values)
     verdict = "" if bar is None else f"  bar {bar}: {'ok' if round(mean, 3) >= bar else 'BELOW'}"
     print(
-        f"{name:24} nDCG@{TOP} {mean:.4f}  n={len(values)}  "
+        f"{name:24} nDCG@{TOP} {mean:.4f}  recall@20 {statistics.mean(recalls):.4f}  "
+        f"n={len(values)}  "
         f"p50 {statistics.median(seconds) * 1000:.1f} ms{verdict}",
         flush=True,
     )
@@ -167,15 +204,12 @@ def bench_cranfield(options) -> None:
         for query in re.split(r"^\.I ", (folder / "cran.qry").read_text(), flags=re.M)[1:]
     ]
     index_texts("cranfield", texts, "en")
-    values, seconds = [], []
-    for number, query in enumerate(queries, 1):
-        if not relevant[number]:
-            continue
-        started = time.perf_counter()
-        found = documents_for(" ".join(query.split()), "en", TOP)
-        seconds.append(time.perf_counter() - started)
-        values.append(ndcg(found, relevant[number]))
-    report("cranfield", values, seconds, BARS["cranfield"])
+    judged = [
+        (" ".join(query.split()), relevant[number])
+        for number, query in enumerate(queries, 1)
+        if relevant[number]
+    ]
+    evaluate("cranfield", judged, "en", BARS["cranfield"])
     forget("cranfield")
 
 
@@ -194,15 +228,10 @@ def bench_xquad(options) -> None:
         texts, _ = xquad(folder, code)
         _, questions = xquad(folder, query_code)
         index_texts("xquad", texts, code)
-        values, seconds = [], []
         step = max(1, len(questions) // options.queries)
-        for query, entity_id in questions[::step]:
-            started = time.perf_counter()
-            found = documents_for(query, query_code, TOP)
-            seconds.append(time.perf_counter() - started)
-            values.append(ndcg(found, {entity_id}))
+        judged = [(query, {entity_id}) for query, entity_id in questions[::step]]
         name = f"xquad {code}" if code == query_code else f"xquad {query_code} → {code}"
-        report(name, values, seconds, BARS[code] if code == query_code else None)
+        evaluate(name, judged, query_code, BARS[code] if code == query_code else None)
         forget("xquad")
 
 
@@ -227,6 +256,7 @@ def bench_pages(options) -> None:
     source = PublicDirectorySource(path=folder, base_url="/docs/", name="pages", language="en")
     print("pages:", index_source(register_source(source)))
     kinds, total = collections.Counter(), collections.Counter()
+    judged = []
     for line in file.read_text().splitlines():
         item = json.loads(line)
         if not item["pages"]:
@@ -234,6 +264,7 @@ def bench_pages(options) -> None:
         query = item["question"]
         if item.get("previous"):  # the chat model would ask so that the question stands alone
             query = f"{item['previous']} {query}"
+        judged.append((query, set(item["pages"])))
         found = documents_for(query, "en", 5)
         total[item["kind"]] += 1
         hit = bool(set(found) & set(item["pages"]))
@@ -243,6 +274,7 @@ def bench_pages(options) -> None:
     for kind in total:
         print(f"pages {kind:16} {kinds[kind]}/{total[kind]}")
     print(f"pages {'all':16} {sum(kinds.values())}/{sum(total.values())}")
+    evaluate("pages", judged, "en")
     forget("pages")
 
 
