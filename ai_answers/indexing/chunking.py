@@ -1,51 +1,52 @@
 """Cutting a document into chunks along its Markdown structure.
 
-In: a ``Document``. Out: ``Chunk`` values of about ``tokens`` tokens, each with the heading path
-above it and the anchor of its nearest heading. Code and tables stay whole where they fit; a cut
-one keeps its fence or its header row. Each chunk begins with the end of the one before it, up to
-``overlap`` tokens, within one section. No database; feed it documents to test it.
+In: a ``Document``. Out: ``Chunk`` values, each with the heading path above it and the anchor of
+its nearest heading. A chunk with its title and heading path, as it is embedded, has at most
+``tokens`` tokens. Code, tables, lists and items of lists stay whole where they fit; a cut one
+keeps its fence, its header row or the line of the item above. Each chunk begins with the end of
+the one before it, up to ``overlap`` tokens, within one section. No database; feed it documents to
+test it.
 
-Change ``VERSION`` with any change here: documents cut in another way are indexed anew.
+Change ``VERSION`` with any change here or in ``structure``: documents cut in another way are
+indexed anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 
+from ..exceptions import ConfigurationError
 from ..tokens import count_tokens
 from ..values import Chunk, Document
+from .pieces import Piece, pieces_of, tail_of
 from .structure import Block, Section, sections
 
-VERSION = 1
+VERSION = 2
 SEPARATOR = " › "
-GRAIN = 8
-"""A block that is too long is cut into eighths of a chunk, or at sentences below that."""
-SENTENCE = 30
-"""Tokens of a long sentence: what is cut finer loses its sense."""
+CONTEXT = 0.3
+"""Share of a chunk that its title and heading path may take."""
 SMALL = 4
 """A section below a quarter of a chunk shares one with its neighbours."""
 
+AnchorsOf = Callable[[list[str]], list[str]]
+"""Turns all headings of a page, in order, into the ids they have there."""
+
 
 def chunks_of(
-    document: Document,
-    *,
-    tokens: int,
-    overlap: int,
-    anchor_of: Callable[[str], str],
+    document: Document, *, tokens: int, overlap: int, anchors_of: AnchorsOf
 ) -> list[Chunk]:
-    """Cut ``document``; ``anchor_of`` turns a heading into the id it has on the page."""
-    found = []
-    for section in _joined(sections(document.text), tokens):
-        texts = _packed(section.blocks, tokens=tokens, overlap=overlap)
-        path = [heading for heading in section.path if heading != document.title]
-        nearest = section.path[-1] if section.path else ""
+    """Cut ``document``; headings that say their own id (``{#fees}``) are not asked about."""
+    found: list[tuple[str, str, str]] = []
+    kept = _with_bare_headings(sections(document.text), document.title)
+    whole = _with_anchors(kept, anchors_of)
+    for section, of_section in _joined(whole, document.title, tokens):
         # The page's own heading is its top; an anchor would only skip what is above it.
-        is_top = nearest == document.title or len(section.path) < 1
-        anchor = "" if is_top else section.anchor or anchor_of(nearest)
-        for text in texts:
-            found.append((SEPARATOR.join(path), anchor, text))
+        is_top = not section.path or section.path[-1] == document.title
+        heading = _heading(section, document.title)
+        room = _room(section, document.title, tokens)
+        for anchor, text in _packed(section.blocks, tokens=room, overlap=overlap):
+            found.append((heading, anchor or ("" if is_top else of_section), text))
     return [
         Chunk(
             id=None,
@@ -62,105 +63,123 @@ def chunks_of(
     ]
 
 
-def _joined(found: list[Section], tokens: int) -> list[Section]:
-    """Put a small section and the small ones below the same heading behind it into one."""
-    joined: list[Section] = []
+def context_of(title: str, heading: str, *, tokens: int) -> str:
+    """Return what a chunk stands under, as it is embedded with it.
+
+    At most ``CONTEXT`` of ``tokens``: headings between the title and the nearest one go first,
+    then the end of what is left.
+    """
+    most = max(int(tokens * CONTEXT), 1)
+    parts = list(filter(None, [title, *heading.split(SEPARATOR)]))
+    while len(parts) > 2 and count_tokens(SEPARATOR.join(parts)) > most:
+        del parts[1]
+    context = SEPARATOR.join(parts)
+    while count_tokens(context) > most:
+        context = context[: len(context) * 3 // 4].rstrip()
+    return context
+
+
+def _heading(section: Section, title: str) -> str:
+    return SEPARATOR.join(heading for heading in section.path if heading != title)
+
+
+def _room(section: Section, title: str, tokens: int) -> int:
+    """Return the tokens that are left to the text of a chunk in ``section``."""
+    context = context_of(title, _heading(section, title), tokens=tokens)
+    return max(tokens - count_tokens(f"{context}\n\n" if context else ""), 1)
+
+
+def _with_anchors(found: list[Section], anchors_of: AnchorsOf) -> Iterator[tuple[Section, str]]:
+    """Pair each section with the anchor of its heading."""
+    asked = [section.path[-1] for section in found if section.path and section.own_anchor is None]
+    anchors = anchors_of(asked) if asked else []
+    if len(anchors) != len(asked):
+        raise ConfigurationError(
+            f"get_anchors returned {len(anchors)!r} ids for {len(asked)!r} headings; it has to "
+            "return one for each, an empty one where a heading has none."
+        )
+    waiting = iter(anchors)
     for section in found:
-        last = joined[-1] if joined else None
-        if last is not None and _may_join(last, section, tokens):
-            title = Block("heading", f"**{section.path[-1]}**")
-            joined[-1] = last.with_blocks([*last.blocks, title, *section.blocks])
+        if section.own_anchor is not None:
+            yield section, section.own_anchor
         else:
-            joined.append(section)
-    return [section for section in joined if section.blocks]
+            yield section, next(waiting) if section.path else ""
 
 
-def _may_join(last: Section, section: Section, tokens: int) -> bool:
-    small = tokens // SMALL
-    if section.tokens > small or last.tokens + section.tokens > tokens or not section.path:
+def _with_bare_headings(found: list[Section], title: str) -> list[Section]:
+    """Make text of the headings that have none and head none: nothing else would hold them."""
+    kept = []
+    for section, after in pairwise([*found, None]):
+        is_bare = not section.blocks and section.path and section.path[-1] != title
+        heads = after is not None and after.path[: len(section.path)] == section.path
+        if is_bare and not (heads and len(after.path) > len(section.path)):
+            section = section.with_blocks([_title(section)])
+        kept.append(section)
+    return kept
+
+
+def _title(section: Section) -> Block:
+    return Block("heading", f"**{section.path[-1]}**")
+
+
+def _joined(
+    found: Iterable[tuple[Section, str]], title: str, tokens: int
+) -> list[tuple[Section, str]]:
+    """Put a small section and the small ones below the same heading behind it into one."""
+    joined: list[tuple[Section, str]] = []
+    for section, anchor in found:
+        last = joined[-1][0] if joined else None
+        room = _room(last, title, tokens) if last is not None else 0
+        if last is not None and _may_join(last, section, room=room, small=tokens // SMALL):
+            is_bare = section.blocks[0].kind == "heading"
+            own = [] if is_bare else [_title(section)]
+            added = last.with_blocks([*last.blocks, *own, *section.blocks])
+            joined[-1] = (added, joined[-1][1])
+        else:
+            joined.append((section, anchor))
+    return [(section, anchor) for section, anchor in joined if section.blocks]
+
+
+def _may_join(last: Section, section: Section, *, room: int, small: int) -> bool:
+    # Blank lines and the heading count as well.
+    added = count_tokens(f"**{section.path[-1]}**\n\n") + 1 if section.path else 0
+    if section.tokens > small or last.tokens + section.tokens + added > room or not added:
         return False
     is_below = section.path[: len(last.path)] == last.path
     is_beside = section.path[:-1] == last.path[:-1] and last.tokens <= small
     return bool(section.blocks) and bool(last.blocks) and (is_below or is_beside)
 
 
-class _Piece(NamedTuple):
-    """What is put into chunks whole: a block, or a sentence or so of one that is too long."""
+def _packed(blocks: Iterable[Block], *, tokens: int, overlap: int) -> Iterator[tuple[str, str]]:
+    """Yield chunks' texts with the anchor each has of its own, filled with pieces in order.
 
-    gap: str
-    """What stands between it and the piece before."""
-    text: str
-    tokens: int
-
-
-def _packed(blocks: Iterable[Block], *, tokens: int, overlap: int) -> list[str]:
-    """Fill chunks with pieces in order; each but the first begins with the last ones before."""
-    packed: list[list[_Piece]] = [[]]
-    size = 0
+    Each text but the first begins with the last pieces of the one before.
+    """
+    packed: list[Piece] = []
+    size = new = 0
     for block in blocks:
-        for piece in _pieces(block, tokens):
-            if packed[-1] and size + piece.tokens > tokens:
-                tail = _tail(packed[-1], min(overlap, tokens - piece.tokens))
-                packed.append(tail)
-                size = sum(kept.tokens for kept in tail)
-            packed[-1].append(piece)
-            size += piece.tokens
-    texts = ("".join(piece.gap + piece.text for piece in pieces) for pieces in packed)
-    return [text.strip("\n ") for text in texts if text.strip()]
+        for piece in pieces_of(block, tokens):
+            added = piece.size_after(packed[-1] if packed else None)
+            if packed and size + added > tokens:
+                yield _written(packed, new)
+                packed = tail_of(packed, min(overlap, tokens - piece.size_after(None)))
+                new = len(packed)
+                size = _size(packed)
+                added = piece.size_after(packed[-1] if packed else None)
+            packed.append(piece)
+            size += added
+    if packed:
+        yield _written(packed, new)
 
 
-def _tail(pieces: list[_Piece], room: int) -> list[_Piece]:
-    """Return the last pieces that fit into ``room`` tokens; of a paragraph its last sentences."""
-    kept: list[_Piece] = []
-    for piece in reversed(pieces):
-        if room < 1:
-            break
-        smaller = [piece]
-        if piece.tokens > room and "```" not in piece.text and "|" not in piece.text:
-            smaller = _sentences(piece.text, min(room, max(room // 4, SENTENCE)), gap=piece.gap)
-        for part in reversed(smaller):
-            if part.tokens > room:
-                return kept
-            kept.insert(0, part)
-            room -= part.tokens
-    return kept
+def _size(pieces: list[Piece]) -> int:
+    return sum(piece.size_after(last) for last, piece in _paired(pieces))
 
 
-def _pieces(block: Block, tokens: int) -> list[_Piece]:
-    length = count_tokens(block.text) + 1
-    if length <= tokens:
-        return [_Piece("\n\n", block.text, length)]
-    head, foot = block.frame()
-    room = tokens - count_tokens(head) - count_tokens(foot) - 2
-    if not head or room < tokens // 2:
-        return _sentences(block.text, min(tokens, max(tokens // GRAIN, SENTENCE)), gap="\n\n")
-    parts = _splitter(room).split_text(block.inside())
-    framed = ["\n".join(filter(None, (head, part.strip("\n"), foot))) for part in parts]
-    return [_Piece("\n\n", text, count_tokens(text) + 1) for text in framed]
+def _written(pieces: list[Piece], new: int) -> tuple[str, str]:
+    text = "".join(piece.after(last) for last, piece in _paired(pieces))
+    return pieces[new].anchor, text.strip("\n").rstrip()
 
 
-def _sentences(text: str, tokens: int, *, gap: str) -> list[_Piece]:
-    """Cut ``text`` into pieces of at most ``tokens``, at the best places there are."""
-    found, end = [], 0
-    for part in _splitter(tokens).split_text(text):
-        start = text.find(part, end)
-        between = text[end:start] if end and start >= 0 else ""
-        end = max(start, 0) + len(part)
-        between = "\n" if "\n" in between else " " if between else ""
-        found.append(_Piece(between if found else gap, part, count_tokens(part + between)))
-    return found
-
-
-@lru_cache(maxsize=32)
-def _splitter(tokens: int):
-    # Imported late: the package costs a third of a second, and only indexing needs it.
-    from langchain_text_splitters import RecursiveCharacterTextSplitter
-
-    return RecursiveCharacterTextSplitter(
-        chunk_size=tokens,
-        chunk_overlap=0,
-        length_function=count_tokens,
-        separators=["\n\n", "\n", r"(?<=[.!?…])\s+", r"(?<=[。！？])", r"\s+", ""],
-        is_separator_regex=True,
-        keep_separator="end",
-    )
+def _paired(pieces: list[Piece]) -> Iterator[tuple[Piece | None, Piece]]:
+    return pairwise([None, *pieces])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..retrieval import Entry, IndexSettings, Stored, words
@@ -40,17 +40,19 @@ def stored_as(document: Document, settings: IndexSettings, source: Source) -> St
 def fingerprint(settings: IndexSettings, source: Source) -> str:
     """Return what tells one way of reading, cutting and tokenising from another."""
     cut = [settings.chunk_tokens, settings.chunk_overlap, chunking.VERSION, words.VERSION]
-    return _digest([*cut, source.fields, source.html_fields, source.version])
+    return _digest(
+        [*cut, source.fields, source.html_fields, source.repeated_anchor, source.version]
+    )
 
 
 def prepare(
-    document: Document, stored: Stored, settings: IndexSettings, anchor_of: Callable[[str], str]
+    document: Document, stored: Stored, settings: IndexSettings, anchors_of: chunking.AnchorsOf
 ) -> Prepared:
     chunks = chunking.chunks_of(
         document,
         tokens=settings.chunk_tokens,
         overlap=settings.chunk_overlap,
-        anchor_of=anchor_of,
+        anchors_of=anchors_of,
     )
     return Prepared(document=document, stored=stored, chunks=chunks)
 
@@ -59,7 +61,11 @@ def entries(prepared: Sequence[Prepared], settings: IndexSettings, *, vectors: b
     """Add vectors where the index has an embedding and ``vectors`` is wanted, in one call."""
     made = None
     if vectors and settings.embedding is not None:
-        texts = [embedded_text(chunk) for item in prepared for chunk in item.chunks]
+        texts = [
+            embedded_text(chunk, tokens=settings.chunk_tokens)
+            for item in prepared
+            for chunk in item.chunks
+        ]
         made = embed_texts(settings.embedding, texts)
     found, start = [], 0
     for item in prepared:
@@ -76,9 +82,12 @@ def entries(prepared: Sequence[Prepared], settings: IndexSettings, *, vectors: b
     return found
 
 
-def embedded_text(chunk: Chunk) -> str:
-    """Return a chunk with what it stands under: alone it may not say what it is about."""
-    head = chunking.SEPARATOR.join(filter(None, (chunk.title, chunk.heading)))
+def embedded_text(chunk: Chunk, *, tokens: int) -> str:
+    """Return a chunk with what it stands under: alone it may not say what it is about.
+
+    At most ``tokens`` tokens, the index's ``CHUNK_TOKENS``: models cut longer ones silently.
+    """
+    head = chunking.context_of(chunk.title, chunk.heading, tokens=tokens)
     return f"{head}\n\n{chunk.text}" if head else chunk.text
 
 

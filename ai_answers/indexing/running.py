@@ -192,7 +192,7 @@ class _Run:
         if same_text and same_vectors and not self.rebuild:
             self._count(unchanged=1)
             return
-        item = prepare(document, stored, self.settings, self.source.get_anchor)
+        item = prepare(document, stored, self.settings, self.source.get_anchors)
         self._count(added=not known, changed=bool(known), chunks=len(item.chunks))
         if not self.dry_run:
             self._waiting.append(item)

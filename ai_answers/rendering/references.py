@@ -158,7 +158,7 @@ def _with_anchor(url: str, source: Source, language: str) -> str:
     best = source.chunks[0] if source.chunks else None
     if not url or "#" in url or best is None or not best.anchor or best.language != language:
         return url
-    return f"{url}#{quote(best.anchor, safe='-._~')}"
+    return f"{url}#{quote(best.anchor, safe='-._~=')}"
 
 
 def _label(title: str, url: str, source: Source) -> str:

@@ -5,14 +5,18 @@ A site imports from here; the rest of the app also uses ``access``, ``languages`
 
 from .base import PublicSource, Source
 from .directories import DirectorySource, PublicDirectorySource
+from .documents import DOCUMENTS, UnreadableFile, file_to_markdown
 from .html import html_to_markdown
 from .registry import get_source, register, register_source, registered, unregister
 
 __all__ = [
+    "DOCUMENTS",
     "DirectorySource",
     "PublicDirectorySource",
     "PublicSource",
     "Source",
+    "UnreadableFile",
+    "file_to_markdown",
     "get_source",
     "html_to_markdown",
     "register",

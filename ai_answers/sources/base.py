@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
@@ -38,6 +38,10 @@ class Source(ABC):
     """Fields, properties or methods without arguments that make up the text. Never "all"."""
     html_fields: ClassVar[list[str]] = []
     """Those of ``fields`` that hold HTML; the others are taken as Markdown or plain text."""
+
+    repeated_anchor: ClassVar[str] = "{anchor}-{number}"
+    """The id of the second "Fees" on a page, ``number`` being 1: ``fees-1`` as GitHub and
+    markdown-it-anchor write it; Python-Markdown and MkDocs want ``{anchor}_{number}``."""
 
     changed_field: ClassVar[str] = ""
     """Name of a field that holds when an object was last changed; ``--since`` asks it."""
@@ -95,6 +99,24 @@ class Source(ABC):
         """Return the ``id`` that ``heading`` has on the page; ``""`` when it has none."""
         return slugify(heading, allow_unicode=True)
 
+    def get_anchors(self, headings: Sequence[str]) -> list[str]:
+        """Return the ids of all headings of a page, in order; an empty one where there is none.
+
+        Default: ``get_anchor`` of each, a repeated one with ``repeated_anchor``. Headings that
+        say their own id (``## Fees {#fees}``, HTML) are not among them.
+        """
+        anchors: list[str] = []
+        taken: set[str] = set()
+        repeats: dict[str, int] = {}
+        for heading in headings:
+            base = anchor = self.get_anchor(heading)
+            while anchor and anchor in taken:
+                repeats[base] = repeats.get(base, 0) + 1
+                anchor = self.repeated_anchor.format(anchor=base, number=repeats[base])
+            taken.add(anchor)
+            anchors.append(anchor)
+        return anchors
+
     def get_ids(self) -> list[str]:
         """Return the ids of all objects to index, in a stable order."""
         return [str(pk) for pk in self.get_queryset().order_by("pk").values_list("pk", flat=True)]
@@ -118,7 +140,8 @@ class Source(ABC):
                 f"{self!r} cannot tell what has changed since then; set changed_field to a field "
                 "that holds the time of the last change, or write get_changed_since."
             )
-        changed = self.get_queryset().filter(**{f"{self.changed_field}__gte": moment})
+        # Not get_queryset(): what has left it since is to be taken out.
+        changed = self.model._base_manager.filter(**{f"{self.changed_field}__gte": moment})
         return [str(pk) for pk in changed.order_by("pk").values_list("pk", flat=True)]
 
     def get_affected(self, instance: Model) -> Iterable[Any]:

@@ -1,4 +1,4 @@
-"""Folders of Markdown, HTML and text files as sources.
+"""Folders of Markdown, HTML and text files, of PDF and office files as sources.
 
 In: a folder and where its files are served. Out: one document a file, its id the path below the
 folder. Files are read when they are used, so an edited or deleted one is noticed at once.
@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -20,7 +21,8 @@ from urllib.parse import quote
 from ..exceptions import ConfigurationError
 from ..values import Asker
 from .base import Source
-from .html import html_to_markdown
+from .documents import DOCUMENTS, file_to_markdown, require_reader
+from .html import Page, html_to_markdown
 from .markdown import markdown_page
 
 MARKDOWN = frozenset({".md", ".markdown"})
@@ -53,7 +55,8 @@ class DirectorySource(Source):
 
     ``path``: the folder. ``base_url``: where it is served, such as ``/docs/``. ``name``: its
     ``entity_type``. ``language``: of all files. ``url_for``: ``callable(path) -> str`` for
-    addresses of another shape. ``suffixes``: which files.
+    addresses of another shape. ``suffixes``: which files; those of PDF and office files need the
+    extra ``documents``. ``repeated_anchor``: see ``Source``.
     """
 
     def __init__(
@@ -65,18 +68,25 @@ class DirectorySource(Source):
         language: str = "",
         url_for: Callable[[str], str] | None = None,
         suffixes: Iterable[str] = MARKDOWN | HTML | TEXT,
+        repeated_anchor: str = Source.repeated_anchor,
     ) -> None:
         self.path = Path(path)
         self.name = name
         self.base_url = base_url
         self.language = language
-        self.suffixes = frozenset(suffixes)
+        self.suffixes = frozenset(suffix.lower() for suffix in suffixes)
+        self.repeated_anchor = repeated_anchor
         self._url_for = url_for
 
     def url_for(self, path: str) -> str:
-        """Return the address of a file: its path without suffix, ``index`` being its folder."""
+        """Return the address of a file: its path without suffix, ``index`` being its folder.
+
+        PDF and office files keep their suffix: they are served as they are.
+        """
         if self._url_for is not None:
             return self._url_for(path)
+        if PurePosixPath(path).suffix.lower() in DOCUMENTS:
+            return f"{self.base_url.rstrip('/')}/{quote(path)}" if self.base_url else ""
         parts = list(PurePosixPath(path).with_suffix("").parts)
         if parts[-1] == "index":
             parts.pop()
@@ -87,7 +97,7 @@ class DirectorySource(Source):
         return [self.language]
 
     def get_title(self, obj: File, language: str) -> str:
-        return self._page(obj)[0] or _words(obj.path)
+        return self._title(obj) or _words(obj.path)
 
     def get_url(self, obj: File, language: str) -> str:
         return self.url_for(obj.path)
@@ -101,6 +111,8 @@ class DirectorySource(Source):
             raise ConfigurationError(
                 f"The source {self.name!r} needs an existing folder as path, not {self.path!r}."
             )
+        for suffix in sorted(self.suffixes):
+            require_reader(suffix)
         found = []
         for folder, folders, names in os.walk(self.path):  # does not follow links to folders
             folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -145,7 +157,13 @@ class DirectorySource(Source):
             return None
         return File(path=path, absolute=resolved)
 
+    def _title(self, file: File) -> str:
+        # Asked for each reference that is shown, and an office file takes a second to read.
+        return _document_title(*_version(file)) if _is_document(file) else self._page(file)[0]
+
     def _page(self, file: File) -> tuple[str, str]:
+        if _is_document(file):
+            return _document(*_version(file))
         text = file.read()
         suffix = PurePosixPath(file.path).suffix.lower()
         if suffix in HTML:
@@ -160,6 +178,26 @@ class PublicDirectorySource(DirectorySource):
 
     def can_view(self, asker: Asker, obj: Any) -> bool:
         return True
+
+
+def _is_document(file: File) -> bool:
+    return PurePosixPath(file.path).suffix.lower() in DOCUMENTS
+
+
+def _version(file: File) -> tuple[Path, int, int]:
+    """Return the file and what changes when it does."""
+    state = file.absolute.stat()
+    return file.absolute, state.st_mtime_ns, state.st_size
+
+
+@lru_cache(maxsize=1)
+def _document(path: Path, _changed: int, _size: int) -> Page:
+    return file_to_markdown(path)  # content and title are asked for one after the other
+
+
+@lru_cache(maxsize=1024)
+def _document_title(path: Path, changed: int, size: int) -> str:
+    return _document(path, changed, size).title
 
 
 def _words(path: str) -> str:

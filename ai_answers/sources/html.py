@@ -1,38 +1,45 @@
 """HTML to Markdown, as far as reading and quoting need it.
 
 In: the HTML of a page or of a rich-text field. Out: ``Page(title, text)``; the text keeps
-headings, lists, tables and code, and leaves out links' targets, images, navigation, scripts,
-forms and everything a visitor does not see (``hidden``, ``aria-hidden``, ``display: none``).
-Where the page has a ``<main>``, only that is read. Broken HTML never raises. Holds no state
-between calls; test it with strings.
+headings with their ids (``## Fees {#fees}``), lists, tables and code, and leaves out links'
+targets, images, navigation, scripts, forms and everything a visitor does not see (``hidden``,
+``aria-hidden``, ``display: none``). Where the page has a ``<main>``, only that is read. Broken
+HTML never raises, and 2 MB of the worst take about a second: the parser nests as deep as a
+browser and no deeper. Parsing and rendering are turbohtml's; here is what of a page counts.
+Holds no state between calls; test it with strings.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from html.parser import HTMLParser
-from typing import NamedTuple
+from functools import cache
+from html import escape
+from typing import Any, NamedTuple
 
-_is_void = re.compile(
-    "area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr"
-).fullmatch
-_is_dropped = re.compile(
-    "script|style|noscript|template|nav|svg|math|iframe|object|canvas|audio|video|head|select|"
-    "button|textarea|dialog"
-).fullmatch
-_is_block = re.compile(
-    "p|div|section|article|main|header|footer|aside|figure|figcaption|blockquote|ul|ol|li|dl|dt|"
-    "dd|table|thead|tbody|tfoot|caption|pre|h[1-6]|hr|address|details|summary|fieldset|form"
-).fullmatch
-# A start tag ends an open element of these kinds without an end tag (the common half of the
-# standard's rules).
-ENDS = {
-    "li": {"li"}, "dt": {"dt", "dd"}, "dd": {"dt", "dd"}, "tr": {"td", "th", "tr"},
-    "td": {"td", "th"}, "th": {"td", "th"},
-}  # fmt: skip
+UNREAD = (
+    "script, style, noscript, template, nav, [role=navigation i], svg, math, iframe, object, "
+    "canvas, audio, video, select, button, input, textarea, dialog, rt, rp, [hidden], "
+    "[aria-hidden=true i]"
+)
+FORM = "form:not(:has(main, article, h1, h2, h3, h4, h5, h6))"
+"""A form with headings in it is a page that some frameworks wrap whole."""
+LAYOUT = "table[role=presentation], table:has(table, h1, h2, h3, h4, h5, h6)"
 UNSEEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse))", re.I)
-HEADING = re.compile(r"h[1-6]$")
+HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+LINKS_IN_HEADINGS = ", ".join(f"{heading} a" for heading in HEADINGS)
+NESTING = "ul, ol, blockquote"
+DEEPEST = 12
+"""Levels of lists and quotes that are kept."""
+EXTRA_LINES = (
+    (re.compile(r"\n{3,}(?=#{1,6} )"), "\n\n"),
+    (re.compile(r"^(#{1,6} .*)\n{3,}", re.M), r"\1\n\n"),
+    (re.compile(r"\n{2,}(?=: )"), "\n"),
+    (re.compile(r"[ \t]+$", re.M), ""),
+)
+"""Around headings, before definitions, and the blanks of hard line ends."""
+LETTER = re.compile(r"\w")
+SPAN = 50
+"""Rows or columns that one cell may span."""
 
 
 class Page(NamedTuple):
@@ -43,167 +50,118 @@ class Page(NamedTuple):
 
 def html_to_markdown(html: str) -> Page:
     """Read ``html``, a whole page or a fragment."""
-    reader = _Reader()
-    reader.feed(html)
-    reader.close()
-    reader.end_block()
-    lines = reader.main if reader.main is not None else reader.lines
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-    return Page(_one_line(reader.title) or reader.first_heading, text)
+    if not html.strip():
+        return Page("", "")
+    import turbohtml  # late, as only indexing needs it
+
+    document = turbohtml.parse(html)
+    document.remove(f"{UNREAD}, {FORM}")
+    for element in document.select("[style]"):
+        if UNSEEN.search(element.attr("style") or ""):
+            element.extract()
+    # Searched in all of them: the body of a fragment may hold one, too.
+    title = next((_one_line(found.text) for found in document.select("title")), "")
+    first = document.select_one("h1")
+    title = title or (_one_line(first.text) if first is not None else "")
+    content = document.select_one("main, [role=main]") or document
+    for link in content.select(LINKS_IN_HEADINGS):
+        if not LETTER.search(link.text) and not (link.attr("id") or link.attr("name")):
+            link.extract()  # a "¶" that leads to the heading itself
+    _flatten(content)
+    _simplify_tables(content)
+    _mark_definitions(content)
+    text = content.to_markdown(_options())
+    for pattern, instead in EXTRA_LINES:
+        text = pattern.sub(instead, text)
+    return Page(title, text.strip("\n"))
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.lines: list[str] = []
-        self.main: list[str] | None = None
-        self.title = ""
-        self.first_heading = ""
-        self._inline: list[str] = []
-        self._open: list[tuple[str, bool]] = []  # element, whether it hides what is in it
-        self._counts: Counter[str] = Counter()  # of the open elements, by name
-        self._hidden = 0
-        self._lists: list[int | None] = []  # the next number of an <ol>, None for <ul>
-        self._row: list[str] | None = None
-        self._rows = 0
-        self._main_from: int | None = None
+def _flatten(content: Any) -> None:
+    """Take the lists and quotes out of each other where they are deeper than anyone writes.
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        while self._open and self._is_ended_by(self._open[-1][0], tag):
-            self._close(self._open[-1][0])
-        if not self._hidden:
-            self._start(tag)
-        if _is_void(tag):
-            return
-        hides = _is_dropped(tag) is not None or _is_unseen(dict(attrs))
-        self._open.append((tag, hides))
-        self._counts[tag] += 1
-        self._hidden += hides
-
-    def handle_endtag(self, tag: str) -> None:
-        if self._in(tag):
-            while self._open:
-                name = self._open[-1][0]
-                self._close(name)
-                if name == tag:
-                    break
-
-    def handle_data(self, data: str) -> None:
-        if self._open and self._open[-1][0] == "title" and not self._in("svg"):
-            self.title += data
-        elif not self._hidden:
-            self._inline.append(data)
-
-    def _is_ended_by(self, name: str, tag: str) -> bool:
-        if name == "p":
-            return _is_block(tag) is not None
-        return name in ENDS.get(tag, ())
-
-    def _in(self, tag: str) -> bool:
-        return self._counts[tag] > 0
-
-    def _start(self, tag: str) -> None:
-        if tag == "br":
-            self._inline.append("\n")
-        elif tag == "code" and not self._in("pre"):
-            self._inline.append("`")
-        elif tag == "tr":
-            self.end_block()
-            self._row = []
-        elif tag in ("td", "th"):
-            self._inline.clear()
-        elif _is_block(tag) and self._row is None:
-            self.end_block()
-            if tag in ("ul", "ol"):
-                self._lists.append(1 if tag == "ol" else None)
-            elif tag == "table":
-                self._rows = 0
-            elif tag == "main" and self.main is None:
-                self._main_from = len(self.lines)
-        elif _is_block(tag):
-            self._inline.append(" ")
-
-    def _close(self, tag: str) -> None:
-        _, hides = self._open.pop()
-        self._counts[tag] -= 1
-        self._hidden -= hides
-        if hides or self._hidden:
-            return
-        if tag == "code" and not self._in("pre"):
-            self._inline.append("`")
-        elif tag in ("td", "th") and self._row is not None:
-            self._row.append(_one_line("".join(self._inline)).replace("|", "\\|"))
-            self._inline.clear()
-        elif tag == "tr":
-            self._end_row()
-        elif self._row is None:
-            self._end(tag)
-
-    def _end(self, tag: str) -> None:
-        if HEADING.match(tag):
-            heading = _one_line("".join(self._inline))
-            self._inline.clear()
-            if heading:
-                self.first_heading = self.first_heading or (heading if tag == "h1" else "")
-                self.lines += ["", f"{'#' * int(tag[1])} {heading}", ""]
-        elif tag == "pre":
-            self._end_code()
-        elif _is_block(tag):
-            self.end_block(as_item=tag == "li")
-            if tag in ("ul", "ol") and self._lists:
-                self._lists.pop()
-            if tag in ("ul", "ol", "table"):
-                self.lines.append("")
-            if tag == "main" and self._main_from is not None:
-                self.main = self.lines[self._main_from :]
-                self._main_from = None
-
-    def end_block(self, *, as_item: bool = False) -> None:
-        """Write the open line or paragraph; an open ``<li>`` gives it its sign."""
-        lines = [_one_line(line) for line in "".join(self._inline).split("\n")]
-        if "\n" in (text := "".join(self._inline)) and "\n" not in text.strip("\n"):
-            lines = [_one_line(text)]
-        self._inline.clear()
-        lines = list(filter(None, lines))
-        if not lines:
-            return
-        if self._lists and (as_item or self._in("li")):
-            number = self._lists[-1]
-            sign = "- " if number is None else f"{number}. "
-            if number is not None:
-                self._lists[-1] = number + 1
-            self.lines.append("  " * (len(self._lists) - 1) + sign + " ".join(lines))
-        else:
-            self.lines += ["", *lines, ""]
-
-    def _end_code(self) -> None:
-        code = "".join(self._inline).strip("\n")
-        self._inline.clear()
-        if code.strip():
-            longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
-            fence = "`" * (longest + 1)
-            self.lines += ["", fence, *code.split("\n"), fence, ""]
-
-    def _end_row(self) -> None:
-        cells, self._row = self._row, None
-        self._inline.clear()
-        if not cells or not any(cells):
-            return
-        if not self._rows:
-            self.lines.append("")
-        self.lines.append(f"| {' | '.join(cells)} |")
-        self._rows += 1
-        if self._rows == 1:
-            self.lines.append("|" + " --- |" * len(cells))
+    Each level indents every line in it once more, so a small page would become a huge text.
+    """
+    depths: dict[Any, int] = {}
+    for element in content.select(NESTING):
+        around = element.parent.closest(NESTING) if element.parent is not None else None
+        depths[element] = depths.get(around, 0) + 1
+    for element, depth in depths.items():
+        if depth > DEEPEST:
+            element.tag = "div"
 
 
-def _is_unseen(attrs: dict[str, str | None]) -> bool:
-    return (
-        "hidden" in attrs
-        or (attrs.get("aria-hidden") or "").lower() == "true"
-        or bool(UNSEEN.search(attrs.get("style") or ""))
+def _simplify_tables(content: Any) -> None:
+    """Undo what a table of Markdown cannot say: layout, captions, cells over several places."""
+    layout = content.select(LAYOUT)
+    for table in layout:
+        table.tag = "div"
+    if layout:
+        for part in content.select("tbody, thead, tfoot, tr, td, th, caption"):
+            if part.closest("table") is None:
+                part.tag = "div"
+    for caption in content.select("table > caption"):
+        table = caption.parent
+        caption.tag = "p"
+        table.insert_before(caption.extract())
+    for table in content.select("table:has([colspan], [rowspan])"):
+        cells = table.select("[colspan], [rowspan]")
+        spread = 0
+        for cell in cells:
+            spread += _clamp(cell, "colspan") * _clamp(cell, "rowspan") * (len(cell.text) + 1)
+        if spread > 100_000:  # a few words that would be repeated a million times
+            for cell in cells:
+                cell.attrs["colspan"] = cell.attrs["rowspan"] = "1"
+        rows = (
+            "".join(f"<td>{escape(_one_line(text))}</td>" for text in row) for row in table.rows()
+        )
+        table.set_inner_html("".join(f"<tr>{row}</tr>" for row in rows))
+
+
+def _mark_definitions(content: Any) -> None:
+    from turbohtml import Element, Text
+
+    for definition in content.select("dd"):
+        first = next((node for node in definition.children if node.text.strip()), None)
+        is_paragraph = isinstance(first, Element) and first.tag == "p"
+        (first if is_paragraph else definition).insert(0, Text(": "))
+
+
+def _clamp(cell: Any, name: str) -> int:
+    value = cell.attr(name) or "1"
+    span = min(int(value), SPAN) if value.isascii() and value.isdigit() else 1
+    cell.attrs[name] = str(max(span, 1))
+    return max(span, 1)
+
+
+def _heading(element: Any, text: str) -> str:
+    """Write a heading with the id that leads to it, on itself, in it or around it."""
+    anchors = [element.attr("id")]
+    for inside in element.select("[id], a[name]"):
+        anchors.append(inside.attr("id") or inside.attr("name"))
+    around = element.parent
+    if around is not None and around.tag in ("section", "div", "article"):
+        first = next(iter(around.iter_elements()), None)
+        anchors.append(around.attr("id") if first == element else None)
+    words = _one_line(text)
+    anchor = next((found for found in anchors if found and re.fullmatch(r"[^\s{}]+", found)), "")
+    own = f" {{#{anchor}}}" if anchor else ""
+    return f"\n\n{'#' * int(element.tag[1])} {words}{own}\n\n" if words else ""
+
+
+@cache
+def _options() -> Any:
+    from turbohtml import Markdown
+
+    return Markdown(
+        links=Markdown.Links(ignore=True),
+        images=Markdown.Images(mode="ignore"),
+        inline=Markdown.Inline(ignore_emphasis=True),
+        tables=Markdown.Tables(cell_blocks="text"),
+        # Words as they are read: "max_rows", not "max\_rows", which no search finds.
+        escaping=Markdown.Escaping(mode="none", asterisks=False, underscores=False),
+        converters=dict.fromkeys(HEADINGS, _heading),
     )

@@ -1,19 +1,48 @@
-"""A Markdown file as a page: title and visible text.
+"""A Markdown file as a page, and the blocks a Markdown text is made of.
 
-In: the file's text. Out: ``(title, text)``; front matter, comments, scripts and styles are left
-out, code stays as it is. No Django, no I/O.
+In: text. Out: ``markdown_page``: ``(title, text)`` without front matter, comments, scripts,
+styles and definitions of links, code as it is. ``blocks_of``: its top-level blocks as ranges of
+lines, found by markdown-it's block rules, so that what counts as a heading, a list or code here
+is what counts as one on the page. No Django, no I/O.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 FRONT_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.M)
-FENCE = re.compile(r"[ ]{0,3}(`{3,}|~{3,})")
-HEADING = re.compile(r"[ ]{0,3}(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
-UNDERLINE = re.compile(r"[ ]{0,3}(=+|-+)[ \t]*$")
 UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.S | re.I)
+DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]^\n]+\]:[ \t]+\S+.*(?:\n|\Z)", re.M)
+"""Where a link leads, far from it: not to be seen on the page."""
+OWN_ID = re.compile(r"\{:?[^{}]*?#([^\s{}]*)[^{}]*\}\s*$")
+"""An id written at a heading: ``{#fees}``; ``{#}`` says that there is none."""
+INLINE = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])|[`*]|(?<!\w)_+|_+(?!\w)")
+KINDS = {
+    "heading_open": "heading",
+    "fence": "code",
+    "code_block": "indented",
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "html_block": "html",
+    "hr": "rule",
+}
+
+
+class Range(NamedTuple):
+    """One top-level block of a text: lines ``first`` up to, not including, ``end``."""
+
+    kind: str
+    """``heading``, ``code``, ``indented``, ``list``, ``html``, ``rule`` or ``text``."""
+    first: int
+    end: int
+    level: int = 0
+    """Of a heading, 1 to 6."""
+    words: str = ""
+    """Of a heading, with its inline markup."""
 
 
 def markdown_page(text: str) -> tuple[str, str]:
@@ -29,41 +58,83 @@ def markdown_page(text: str) -> tuple[str, str]:
 
 
 def without_unseen(text: str) -> str:
-    """Drop comments, scripts and styles outside fenced code."""
-    pieces, prose = [], []
-    for line, in_code in fenced_lines(text):
-        if in_code:
-            pieces += [UNSEEN.sub("", "".join(prose)), line]
+    """Drop comments, scripts, styles and definitions of links outside code."""
+    if not UNSEEN.search(text) and not DEFINITION.search(text):
+        return text
+    lines = text.split("\n")
+    in_code = code_lines(text)
+    pieces: list[str] = []
+    prose: list[str] = []
+    for number, line in enumerate(lines):
+        if number in in_code:
+            pieces += [_seen(prose), f"{line}\n"]
             prose = []
         else:
-            prose.append(line)
-    return "".join([*pieces, UNSEEN.sub("", "".join(prose))])
+            prose.append(f"{line}\n")
+    return "".join([*pieces, _seen(prose)])[:-1]  # the line end that the last line has not
 
 
-def fenced_lines(text: str):
-    """Yield each line, with its end, and whether it belongs to fenced code."""
-    fence = ""
-    for line in text.splitlines(keepends=True):
-        mark = FENCE.match(line)
-        if not fence:
-            fence = mark[1] if mark else ""
-            yield line, bool(fence)
-        else:
-            yield line, True
-            closes = mark and mark[1][0] == fence[0] and len(mark[1]) >= len(fence)
-            if closes and not line[mark.end() :].strip():
-                fence = ""
+def _seen(lines: list[str]) -> str:
+    return DEFINITION.sub("", UNSEEN.sub("", "".join(lines)))
+
+
+def code_lines(text: str) -> set[int]:
+    """Return the numbers of the lines that are code, in lists and quotes too."""
+    found: set[int] = set()
+    for token in _parser().parse(text):
+        if token.type in ("fence", "code_block") and token.map:
+            found.update(range(*token.map))
+    return found
 
 
 def first_heading(text: str) -> str:
-    before = ""
-    for line, in_code in fenced_lines(text):
-        if in_code:
-            before = ""
-        elif found := HEADING.match(line.rstrip("\n")):
-            return found[2]
-        elif before and UNDERLINE.match(line.rstrip("\n")):
-            return before
+    found = next((block for block in blocks_of(text) if block.kind == "heading"), None)
+    if found is None:
+        return ""
+    own = OWN_ID.search(found.words)
+    return plain(found.words[: own.start()] if own else found.words)
+
+
+def plain(heading: str) -> str:
+    """Return a heading's words without inline markup."""
+    return " ".join(INLINE.sub(lambda found: found[1] or "", heading).split())
+
+
+def blocks_of(text: str) -> Iterator[Range]:
+    """Yield the top-level blocks of ``text`` (``\\n`` at line ends) in order."""
+    tokens = _parser().parse(text)
+    end = 0
+    for number, token in enumerate(tokens):
+        if token.level or token.nesting < 0 or token.map is None or token.map[0] < end:
+            continue
+        first, end = token.map
+        kind = KINDS.get(token.type, "text")
+        if kind == "heading" and token.markup in "=-" and end - first > 2:
+            kind = "text"  # a paragraph with a line under it
+        if kind == "heading":
+            yield Range(kind, first, end, int(token.tag[1]), tokens[number + 1].content)
         else:
-            before = line.strip()
-    return ""
+            yield Range(kind, first, end)
+
+
+def items_of(text: str) -> list[str]:
+    """Return the items of ``text``, a list, each with all that is in it."""
+    lines = text.split("\n")
+    items = [
+        token.map
+        for token in _parser().parse(text)
+        if token.type == "list_item_open" and token.level == 1 and token.map
+    ]
+    starts = [0, *(first for first, _ in items[1:])]
+    ends = [*starts[1:], len(lines)]
+    return ["\n".join(lines[a:b]).rstrip() for a, b in zip(starts, ends, strict=True)]
+
+
+@cache
+def _parser() -> Any:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"maxNesting": 20})
+    # Only where blocks are: not what is in them, nor definitions of links, which would vanish.
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser.disable(["reference"])

@@ -5,6 +5,7 @@ from django.contrib.auth.models import AnonymousUser, Group, User
 
 from ai_answers.exceptions import ConfigurationError
 from ai_answers.sources import (
+    PublicDirectorySource,
     PublicSource,
     Source,
     get_source,
@@ -162,3 +163,25 @@ def test_get_queryset_decides_what_exists():
     away = User.objects.create(username="away", is_active=False)
     assert Active().get_ids() == [str(here.pk)]
     assert list(Active().get_objects([str(here.pk), str(away.pk)])) == [str(here.pk)]
+
+
+HEADINGS = ["Fees", "Großes Paket", "Fees", "Fees 1", "Fees", "***"]
+
+
+def test_repeated_headings_get_the_ids_that_renderers_give_them(group_source):
+    assert group_source.get_anchors(HEADINGS) == [
+        "fees", "großes-paket", "fees-1", "fees-1-1", "fees-2", "",
+    ]  # fmt: skip
+
+
+def test_a_source_says_how_its_renderer_numbers_them(tmp_path):
+    docs = PublicDirectorySource(path=tmp_path, name="docs", repeated_anchor="{anchor}_{number}")
+    assert docs.get_anchors(["Fees", "Fees", "Fees"]) == ["fees", "fees_1", "fees_2"]
+
+
+def test_ids_made_another_way_are_numbered_all_the_same():
+    class Pages(PublicSource):
+        def get_anchor(self, heading):
+            return f"h-{heading.lower()}"
+
+    assert Pages().get_anchors(["Fees", "Fees"]) == ["h-fees", "h-fees-1"]
