@@ -1,8 +1,8 @@
 """What the whole suite agrees on: which tests need a browser, and that none is skipped in CI.
 
 A ``browser`` test is skipped where Chromium or its driver is missing. With
-``AI_ANSWERS_REQUIRE_ALL=1`` a ``browser`` or ``servers`` test that is skipped, for whatever
-reason, fails instead: a green run has then really driven both.
+``AI_ANSWERS_REQUIRE_ALL=1`` a ``browser``, ``servers`` or ``postgresql`` test that is skipped, for
+whatever reason, fails instead: a green run has then really driven them all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
-MUST_RUN = ("browser", "servers")
+MUST_RUN = ("browser", "servers", "postgresql")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -35,6 +35,9 @@ def missing_browser() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = missing_browser()
     for item in items:
+        database = item.get_closest_marker("django_db")
+        if database and "postgresql" in (database.kwargs.get("databases") or ()):
+            item.add_marker("postgresql")
         if reason and item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.skip(reason=f"browser test: {reason}"))
 
