@@ -24,11 +24,9 @@ from ..checks.settings import alias_entries
 from ..conf import app_settings
 from ..exceptions import AnswersError
 from ..models import IndexedDocument
-from ..retrieval import Explanation, explain, get_index, score_kind_of
+from ..retrieval import explain, get_index, score_kind_of
 from ..retrieval.diagnosis import REASONS, diagnose
 from ..values import Asker, ObjectKey
-
-KINDS = ("bm25", "cosine", "fused")
 
 
 class TryForm(forms.Form):
@@ -115,7 +113,7 @@ def _searched(data: dict[str, Any]) -> dict[str, Any]:
         found = diagnose(alias, query, data["object"], **how) if data["object"] else None
     except AnswersError as error:
         return {"error": f"{error} {error.__cause__ or ''}".strip()}
-    kinds = _kinds(explanation)
+    kinds = explanation.kinds
     return {
         "kinds": kinds,
         "rows": [
@@ -133,8 +131,3 @@ def _searched(data: dict[str, Any]) -> dict[str, Any]:
         "stats": stats,
         "searched": True,
     }
-
-
-def _kinds(explanation: Explanation) -> list[str]:
-    there_are = {kind for candidate in explanation.candidates for kind in candidate.hit.scores}
-    return [*(k for k in KINDS if k in there_are), *sorted(there_are.difference(KINDS))]

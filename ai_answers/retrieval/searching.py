@@ -60,6 +60,16 @@ class Explanation:
     score_kind: str = ""
     """Of the hits."""
 
+    @property
+    def kinds(self) -> list[str]:
+        """Return the kinds of score that were given, in the order they come about."""
+        there_are = {kind for candidate in self.candidates for kind in candidate.hit.scores}
+        known = ("bm25", "cosine", "fused")
+        return [
+            *(kind for kind in known if kind in there_are),
+            *sorted(there_are.difference(known)),
+        ]
+
 
 def score_kind_of(alias: str) -> str:
     """Return the kind of score that searches in ``alias`` end with when nothing fails."""

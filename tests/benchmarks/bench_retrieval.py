@@ -1,7 +1,8 @@
 """How good and how fast the search is, on public corpora that are not part of the project.
 
     python tests/benchmarks/bench_retrieval.py [cranfield] [xquad] [pages] [speed]
-        [--embedding DOTTED.PATH] [--database postgresql] [--misses]
+        [--embedding DOTTED.PATH] [--reranker DOTTED.PATH]
+        [--database postgresql] [--misses]
 
 ``AI_ANSWERS_CORPUS`` names the folder with ``cranfield/``, ``xquad/`` and ``drf-docs/``;
 default: ``../shared/corpus`` beside the project. A missing corpus is skipped and said so.
@@ -37,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("parts", nargs="*", default=["cranfield", "xquad", "pages", "speed"])
     parser.add_argument("--embedding", help="dotted path of a LangChain Embeddings class")
+    parser.add_argument("--reranker", help="dotted path of a LangChain document compressor")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--queries", type=int, default=200, help="XQuAD questions a language")
     parser.add_argument("--misses", action="store_true", help="print the questions that miss")
@@ -68,6 +70,7 @@ def set_up(folder: Path, options) -> None:
         DATABASES={"default": database},
         AI_ANSWERS={
             "EMBEDDINGS": {"bench": {"BACKEND": embedding}} if embedding else {},
+            "RERANKERS": {"bench": {"BACKEND": options.reranker}} if options.reranker else {},
             "INDEXES": {
                 "default": {
                     "BACKEND": backend,
@@ -144,11 +147,18 @@ def legs() -> dict[str, object]:
 
 def evaluate(name: str, queries, language: str, bar: float | None = None) -> None:
     """Report each leg on ``queries``: pairs of a text and the set of relevant ids."""
-    for leg, index in legs().items():
+    from ai_answers.retrieval.rerankers import rerank
+
+    measured = legs()
+    if settings.AI_ANSWERS["RERANKERS"]:
+        measured["reranked"] = measured[list(measured)[-1]]
+    for leg, index in measured.items():
         values, recalls, seconds = [], [], []
         for query, relevant in queries:
             started = time.perf_counter()
             hits = index.search(query, tags=frozenset(), limit=60, language=language)
+            if leg == "reranked":
+                hits = [*rerank("bench", query, hits[:20]), *hits[20:]]
             seconds.append(time.perf_counter() - started)
             found = list(dict.fromkeys(hit.chunk.key.entity_id for hit in hits))[:20]
             values.append(ndcg(found, relevant))

@@ -22,9 +22,6 @@ from ai_answers.retrieval import Candidate, Explanation, explain
 from ai_answers.retrieval.diagnosis import REASONS, diagnose
 from ai_answers.values import Asker, ObjectKey
 
-KINDS = ("bm25", "cosine", "fused")
-"""Scores in the order they come about; a reranker's follows."""
-
 
 class Command(BaseCommand):
     help = "Searches an index as a visitor would, without a model, and says what was left out."
@@ -73,7 +70,7 @@ class Command(BaseCommand):
     def _write(self, explanation: Explanation) -> None:
         if not explanation.candidates:
             self.stdout.write("Nothing was found.")
-        kinds = _kinds(explanation)
+        kinds = explanation.kinds
         if explanation.candidates:
             heads = "".join(f"{kind[:8]:>9}" for kind in kinds)
             self.stdout.write(self.style.MIGRATE_HEADING(f"   #{heads}  page"))
@@ -111,11 +108,6 @@ def _key(written: str) -> ObjectKey:
     if not colon or not name or not entity_id:
         raise CommandError(f"--object must be like blog.article:7, not {written!r}.")
     return ObjectKey(name.lower(), entity_id)
-
-
-def _kinds(explanation: Explanation) -> list[str]:
-    there_are = {kind for candidate in explanation.candidates for kind in candidate.hit.scores}
-    return [*(k for k in KINDS if k in there_are), *sorted(there_are.difference(KINDS))]
 
 
 def _line(place: int, candidate: Candidate, kinds: list[str]) -> str:
