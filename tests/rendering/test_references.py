@@ -1,7 +1,9 @@
 """Reference cards: the site's own templates, live objects, one broken card among good ones."""
 
 import pytest
+from django.contrib.admin.models import ADDITION, LogEntry
 from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.contenttypes.models import ContentType
 from django.test import override_settings
 from django.utils import translation
 
@@ -11,7 +13,7 @@ from ai_answers.rendering.references import (
     safe_url,
     unavailable,
 )
-from ai_answers.sources import PublicSource, register_source, unregister
+from ai_answers.sources import PublicSource, register, register_source, unregister
 from ai_answers.values import Asker, Chunk, ObjectKey, Source
 from tests.site.models import Article
 
@@ -20,6 +22,7 @@ CARDS = {
         "<article lang='{{ language }}'><a href='{{ reference.url }}'>{{ reference.label }}</a>"
         "{{ view_mode }}{{ object.pk }}</article>"
     ),
+    "ai_answers/references/admin.logentry.teaser.html": "by {{ object.user.username }}",
     "ai_answers/references/broken.html": "{% if object.title == 'Bad' %}{% widthratio 1 0 x %}"
     "{{ object.explode.now }}{% include missing %}{% endif %}fine",
     "ai_answers/references/bare.html": "{{ request }}{{ user }}{{ reference.html }}|"
@@ -133,6 +136,38 @@ def test_all_objects_of_a_kind_are_loaded_by_one_query(django_assert_num_queries
     objects = [article(title=f"Article {n}") for n in range(8)]
     with django_assert_num_queries(1):
         assert len(references(*objects)) == 8
+
+
+@pytest.mark.django_db
+def test_what_a_card_reads_of_related_objects_comes_with_the_same_query(django_assert_num_queries):
+    """S53: the source's query set says what to join."""
+
+    class Entries(PublicSource):
+        def get_queryset(self):
+            return LogEntry.objects.select_related("user")
+
+        def get_url(self, obj, language):
+            return ""
+
+    register(LogEntry)(Entries)
+    user, kind = User.objects.create(username="ada"), ContentType.objects.get_for_model(User)
+    entries = [
+        LogEntry.objects.create(
+            user=user, content_type=kind, object_id=n, object_repr="x", action_flag=ADDITION
+        )
+        for n in range(5)
+    ]
+    sources = [
+        Source(number=n, key=ObjectKey("admin.logentry", str(entry.pk)), title="", url="",
+               language="", chunks=())
+        for n, entry in enumerate(entries, 1)
+    ]  # fmt: skip
+    try:
+        with django_assert_num_queries(1):
+            found = render_references(sources, asker=asker(), view_mode="teaser")
+    finally:
+        unregister(LogEntry)
+    assert [reference.html for reference in found] == ["by ada"] * 5
 
 
 @pytest.mark.django_db
