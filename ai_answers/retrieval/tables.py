@@ -139,12 +139,21 @@ class Tables:
         now = int(time.time() * 1_000_000)
         next_version = Greatest(F("version") + 1, Value(now, output_field=BigIntegerField()))
         if not states.filter(index=self.alias).update(version=next_version):
-            states.get_or_create(index=self.alias)
+            _, is_new = states.get_or_create(index=self.alias)
+            if is_new:
+                self._forget_leftovers()
             states.filter(index=self.alias).update(version=next_version)
         state = states.get(index=self.alias)
         if new := sorted(set(languages) - set(state.languages)):
             states.filter(index=self.alias).update(languages=[*state.languages, *new])
         return state.version
+
+    def _forget_leftovers(self) -> None:
+        """Empty what Django does not know of: its ``flush`` has taken all the rest."""
+        if self.words is not None:
+            self.words.remove_orphans(self.alias)
+        if self.vectors is not None:
+            self.vectors.keep_only("")
 
     def _take_out(self, ids: Sequence[int], version: int) -> int:
         if ids:

@@ -7,6 +7,7 @@ import pytest
 from django.db import connections, transaction
 
 from ai_answers.indexing import index_objects, index_source
+from ai_answers.models import IndexState
 from ai_answers.retrieval.database import DatabaseIndex
 from ai_answers.sources import get_source
 from tests.site.models import Article
@@ -130,6 +131,17 @@ def test_after_other_means_have_deleted_chunks_clearing_counts_anew(on_postgresq
     index.put([entry(2, "gull")])
     assert found(index, "gull") == ["2"]
     assert index.tables().words.total("default") == 1
+
+
+def test_after_a_flush_nothing_is_left_of_what_was_before(on_postgresql):
+    """Django's flush knows nothing of the table of words."""
+    index = DatabaseIndex("default")
+    index.put([entry(n, "heron") for n in range(50)])
+    index.tables().documents.all().delete()
+    IndexState.objects.all().delete()
+    index.put([entry(1, "heron"), entry(2, "gull")])
+    assert found(index, "heron", limit=5) == ["1"]
+    assert index.tables().words.total("default") == 2
 
 
 def test_every_frequency_is_read_back_from_the_vector(on_postgresql):
