@@ -574,7 +574,7 @@ def test_arguments_that_do_not_fit_their_tool_are_a_warning():
         (text,) = texts("W019", **DEFAULT)
     finally:
         unregister_tool("weather")
-    assert "'town'" in text and "place" in text
+    assert "“town”" in text and "place" in text
 
 
 @pytest.mark.django_db

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from ..checks.database import agent_problems, tool_names
-from ..checks.scores import kind_for, tool_problems
+from ..checks.scores import kind_for, tool_arguments, tool_problems
 from ..checks.settings import alias_entries
 from ..models import Agent, AgentTool
 
@@ -110,6 +110,11 @@ class AgentToolForm(forms.ModelForm):
             self.fields["tool"].choices = _choices(tool_names(), saved.tool, empty="---------")
             self.fields["index"].choices = _choices(
                 list(alias_entries("INDEXES")), saved.index, empty="---------"
+            )
+        if "arguments" in self.fields and (takes := tool_arguments(saved.tool)):
+            field = self.fields["arguments"]
+            field.help_text = format_html(
+                "{}<br>{}", field.help_text, gettext("This tool takes: %s.") % takes
             )
 
     def has_changed(self) -> bool:

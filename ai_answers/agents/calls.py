@@ -28,7 +28,7 @@ from ..exceptions import AnswersError, RunFailed, trace
 from ..models import AgentTool
 from ..signals import tool_finished, tool_pre_execute
 from ..tools import listed
-from ..tools.arguments import applied, offered
+from ..tools.arguments import applied, kept, offered, problems
 from .context import AgentRunContext
 from .invoking import contained_tool, invoke, wrong_arguments
 from .limits import cut, tool_message_bound
@@ -67,8 +67,11 @@ class Toolbox:
 
     def __init__(self, context: AgentRunContext, tools: Sequence[BaseTool]) -> None:
         self.context = context
-        self.tools = {tool.name: contained_tool(tool) for tool in tools}
         self._rows = {row.tool: row for row in context.agent.tools.all()}
+        self.tools = {tool.name: contained_tool(tool) for tool in tools if self._fits(tool)}
+        self._shown = {
+            name: offered(tool, self._row(name).arguments) for name, tool in self.tools.items()
+        }
         self.used: set[str] = set()
         """Names of tools that were carried out."""
         self.messages: list[ToolMessage] = []
@@ -82,7 +85,7 @@ class Toolbox:
     @property
     def offered(self) -> list[BaseTool]:
         """The tools as the model may see them: without what the site forces (T7)."""
-        return [offered(tool, self._row(name).arguments) for name, tool in self.tools.items()]
+        return list(self._shown.values())
 
     async def run(self, requested: Sequence[RequestedCall]) -> AsyncIterator[Event]:
         """Carry out ``requested``; read to the end, then see ``messages``.
@@ -111,6 +114,8 @@ class Toolbox:
 
     def _plan(self, requested: RequestedCall, *, over: bool) -> _Work:
         arguments = requested.arguments
+        if arguments is not None and requested.name in self._shown:
+            arguments = kept(self._shown[requested.name], arguments)
         call = ToolCall(id=requested.id, name=requested.name, arguments=dict(arguments or {}))
         work = _Work(call, key=f"{requested.name} {json.dumps(arguments, sort_keys=True)}")
         if over:
@@ -166,7 +171,7 @@ class Toolbox:
         """Run one tool in time and fill in its message and structured output."""
         self.used.add(work.call.name)
         row = self._row(work.call.name)
-        arguments, work.message = applied(row.arguments, work.call.arguments)
+        arguments, work.message = applied(work.tool, row.arguments, work.call.arguments)
         if work.message:
             return
         try:
@@ -180,7 +185,7 @@ class Toolbox:
             logger.warning("Tool %r took too long.", work.call.name)
             work.message = TOO_SLOW
         except ValidationError as error:
-            work.message = wrong_arguments(work.tool, error)
+            work.message = wrong_arguments(self._shown[work.call.name], error)
         except ShuttingDown:
             raise
         except Exception as error:
@@ -202,8 +207,21 @@ class Toolbox:
             listed, rows, asker=self.context.asker, max_results=row.max_results
         )
         is_summary = work.tool.response_format == "content_and_artifact"
-        if not is_summary and (work.output.hits or not isinstance(rows, str) or _is_json(rows)):
+        is_text = isinstance(rows, str) and not work.output.hits
+        if _is_json(work.message) or not (is_summary or is_text):
             work.message = ""
+
+    def _fits(self, tool: BaseTool) -> bool:
+        """Return whether what the site forces on ``tool`` can be forced.
+
+        An argument that got another name since would be the model's to choose.
+        """
+        rules = self._row(tool.name).arguments
+        found = problems(tool, rules) if rules else []
+        if found:
+            slug = self.context.agent.slug
+            logger.error("Tool %r of agent %s cannot be used: %s", tool.name, slug, found[0])
+        return not found
 
     def _row(self, name: str) -> AgentTool:
         """Return how the agent uses the tool ``name``."""

@@ -52,9 +52,13 @@ async def invoke(tool: BaseTool, call: ToolCall) -> tuple[str, Any]:
     given: Any = arguments
     if has_artifact:
         given = {"type": "tool_call", "id": call.id, "name": tool.name, "args": arguments}
-    if _is_async(tool):
-        return _read(await contained(tool.ainvoke(given)))
-    return await site_burst(_invoke_and_read, tool, given)
+    if not _is_async(tool):
+        return await site_burst(_invoke_and_read, tool, given)
+    result = await contained(tool.ainvoke(given))
+    if isinstance(result, str | ToolMessage):
+        return _read(result)
+    # Objects and query sets may ask the database when they are read, which a loop must not.
+    return await site_burst(_read, result)
 
 
 def wrong_arguments(tool: BaseTool, error: ValidationError) -> str:
@@ -65,12 +69,12 @@ def wrong_arguments(tool: BaseTool, error: ValidationError) -> str:
 
 
 def _invoke_and_read(tool: BaseTool, given: Any) -> tuple[str, Any]:
-    result = tool.invoke(given)
-    # Asked for here: elsewhere no query may happen.
-    return _read(list(result[:MOST_OBJECTS]) if isinstance(result, QuerySet) else result)
+    return _read(tool.invoke(given))
 
 
 def _read(result: Any) -> tuple[str, Any]:
+    if isinstance(result, QuerySet):
+        result = list(result[:MOST_OBJECTS])
     if isinstance(result, ToolMessage):
         return text_of(result.content), result.artifact
     if isinstance(result, str):

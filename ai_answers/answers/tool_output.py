@@ -33,7 +33,7 @@ def _listing_message(listing: Listing, message: str, sources: TurnSources, bound
     if not listing.hits:
         return message or NOTHING_LISTED
     added = sources.add(listing.hits, is_listing=True)
-    block = render_sources(added, boundary=boundary)
+    block = render_sources(added, boundary=boundary) if added else ""
     missing = len({hit.chunk.key for hit in listing.hits}) - len(added) + listing.left_out
     more = NOT_LISTED.format(count=missing) if missing else ""
     return "\n\n".join(filter(None, (message, block, more)))

@@ -13,7 +13,7 @@ from django.core.checks import CheckMessage, Tags, Warning, register
 from ..exceptions import AnswersError, ConfigurationError
 from ..models import AgentTool
 from ..tools import get_tool
-from ..tools.arguments import problems
+from ..tools.arguments import described, problems
 from .database import _agents
 
 
@@ -74,3 +74,12 @@ def tool_problems(name: str, arguments: Any) -> list[str]:
     except ConfigurationError as error:
         return [str(error)]
     return problems(tool, arguments or {}) if tool is not None else []
+
+
+def tool_arguments(name: str) -> str:
+    """Return what a registered tool takes, in a few words; empty for other names."""
+    try:
+        tool = get_tool(name)
+    except ConfigurationError:
+        return ""
+    return described(tool) if tool is not None else ""

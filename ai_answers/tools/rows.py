@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 
 from ..sources import Source, get_source, registered
 from ..sources.access import viewable
@@ -101,6 +101,8 @@ def _items(output: Any) -> Iterable[Any]:
             output = output[name]
     if isinstance(output, Mapping):
         return (output,)
+    if isinstance(output, QuerySet):
+        return output[:MOST_ROWS]
     if isinstance(output, Iterable) and not isinstance(output, str | bytes):
         return output
     if output is not None:

@@ -284,6 +284,9 @@ def test_arguments_that_do_not_fit_the_tool_are_refused(admin_client):
         agent = agent_with_search()
         url = f"{LIST}{agent.pk}/change/"
         row = AgentTool.objects.create(agent=agent, tool="weather")
+        assert (
+            "This tool takes: place (string, required)." in admin_client.get(url).content.decode()
+        )
         data = form_data(admin_client, url)
         wrong = admin_client.post(url, data | {"tools-1-arguments": '{"town": {"value": "x"}}'})
         assert "has no argument" in wrong.content.decode()

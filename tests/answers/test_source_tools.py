@@ -186,6 +186,22 @@ def test_the_turns_own_limit_holds_as_well(offer, settings):
     assert "2 more were found" in read
 
 
+def test_a_turn_that_is_full_says_so_and_nothing_else(offer, settings):
+    settings.AI_ANSWERS = {**settings.AI_ANSWERS, "MAX_SOURCES": 1}
+    pages = [Article.objects.create(title=f"Tour {n}", body="x") for n in range(3)]
+
+    def tours_(number: int) -> list:
+        """List the tours."""
+        return [row(pages[number], content="x")]
+
+    tours_.__name__ = "tours"
+    offer(tours_)
+    with scripted(call("tours", number=0), call("tours", number=1), say("One [1].")) as script:
+        Api().ask(NOTHING)
+    told = str(script.requests[-1].messages[-1].content)
+    assert told == "1 more were found that are not listed here; say that there are more."
+
+
 def test_a_summary_of_the_tool_stays_above_the_sources(offer, tours):
     """S47."""
 
@@ -197,6 +213,55 @@ def test_a_summary_of_the_tool_stays_above_the_sources(offer, tours):
     offer(tours_)
     _, read, _ = ask(say("See [1]."))
     assert read.index("Tours start every day.") < read.index("At nine.")
+
+
+def test_a_message_that_holds_the_rows_as_json_goes(offer, tours):
+    """S45, D42: also where the tool calls it its summary."""
+
+    @tool("tours", response_format="content_and_artifact")
+    def tours_():
+        """List the tours."""
+        rows = [row(p, content=p.body) for p in tours]
+        return json.dumps(rows), rows
+
+    offer(tours_)
+    _, read, _ = ask(say("See [1]."))
+    assert "fish market" in read and "tern" not in read and "entity_type" not in read
+
+
+@pytest.mark.parametrize("wrap", [lambda o: o, lambda o: [o], lambda o: {"results": [o]}])
+def test_an_object_nobody_may_see_leaves_no_trace(offer, tours, wrap):
+    """D42: its name is what Python would write in the message."""
+
+    def tours_():
+        """List the tours."""
+        return wrap(tours[2])
+
+    tours_.__name__ = "tours"
+    offer(tours_)
+    _, read, _ = ask(say("Nothing."))
+    assert "Vault" not in read and "found nothing" in read
+
+
+@pytest.mark.parametrize("wrap", [lambda o: o, list, lambda o: {"results": o}])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_query_sets_are_read_off_the_loop(offer, tours, wrap, is_async):
+    """A query set asks the database when it is read, which no loop may do."""
+
+    @tool("tours")
+    def tours_():
+        """List the tours."""
+        return wrap(Article.objects.order_by("pk"))
+
+    @tool("tours")
+    async def tours_async():
+        """List the tours."""
+        articles = Article.objects.order_by("pk")
+        return wrap([one async for one in articles] if wrap is list else articles)
+
+    offer(tours_async if is_async else tours_)
+    answer, read, _ = ask(say("All [1] [2]."))
+    assert len(answer["references"]) == 2 and "tern" not in read
 
 
 def test_numbers_go_on_from_what_the_search_found(offer, tours):
