@@ -24,6 +24,7 @@ from ..checks.settings import alias_entries
 from ..conf import app_settings
 from ..exceptions import AnswersError
 from ..models import IndexedDocument
+from ..rendering.references import safe_url
 from ..retrieval import explain, get_index, score_kind_of
 from ..retrieval.diagnosis import REASONS, diagnose
 from ..values import Asker, ObjectKey
@@ -119,6 +120,7 @@ def _searched(data: dict[str, Any]) -> dict[str, Any]:
         "rows": [
             {
                 "candidate": candidate,
+                "url": safe_url(candidate.hit.chunk.url),
                 "scores": [candidate.hit.scores.get(kind) for kind in kinds],
                 "fate": REASONS[candidate.fate],
             }

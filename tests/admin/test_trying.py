@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Permission, User
 
+from ai_answers.indexing import index_source
 from ai_answers.retrieval.diagnosis import REASONS
+from ai_answers.sources import get_source
 from tests.content import make_pages
 from tests.site.models import Article
 
@@ -67,6 +69,15 @@ def test_hostile_texts_are_escaped(admin_client):
     Article.objects.create(title="<script>alert(1)</script>", body="<img src=x onerror=y> heron")
     page = search(admin_client, "heron <i>").content.decode()
     assert "<script>alert" not in page and "<img src=x" not in page
+
+
+def test_an_address_that_is_a_script_is_no_link(admin_client, monkeypatch):
+    Article.objects.create(title="Birds", body="A heron.")
+    source = get_source("site.article")
+    monkeypatch.setattr(source, "get_url", lambda obj, language: "javascript:alert(1)")
+    index_source(source)
+    page = search(admin_client, "heron").content.decode()
+    assert "Birds" in page and "javascript:" not in page
 
 
 def test_only_those_who_may_look_at_the_index_may_try_it(client):
