@@ -33,9 +33,11 @@ class Settings:
     )
     """Alias → ``{"BACKEND": dotted path of a LangChain chat model, "OPTIONS": {…}}``."""
     EMBEDDINGS: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Alias → ``{"BACKEND": dotted path of a LangChain ``Embeddings``, "OPTIONS": {…}}``."""
+    """Alias → ``{"BACKEND": dotted path of a LangChain ``Embeddings``, "OPTIONS": {…}}``, with
+    ``BATCH`` (64 texts), ``BATCH_TOKENS`` (16,000), ``TRIES`` (6), ``SECONDS`` (10, a query)."""
     RERANKERS: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Alias → ``{"BACKEND": dotted path of a document compressor, "OPTIONS": {…}}``."""
+    """Alias → ``{"BACKEND": dotted path of a document compressor, "OPTIONS": {…}}``, with
+    ``SECONDS`` (10, a search)."""
     INDEXES: Mapping[str, Mapping[str, Any]] = field(
         default_factory=lambda: {
             "default": {"BACKEND": "ai_answers.retrieval.database.DatabaseIndex"}

@@ -29,6 +29,7 @@ from tests.site.models import Article
 
 EXTRACTIVE = "ai_answers.chat_models.extractive.ExtractiveChatModel"
 DATABASE_INDEX = "ai_answers.retrieval.database.DatabaseIndex"
+REMOTE = {"BACKEND": "langchain_openai.OpenAIEmbeddings"}
 
 
 def ours(*, deploy=False, databases=None):
@@ -72,6 +73,8 @@ def test_a_misspelt_key_is_named_with_the_closest_right_one():
     [
         ({"INDEXES": {"default": {"BACKEND": DATABASE_INDEX, "EMBEDING": None}}}, "'EMBEDING'"),
         ({"CHAT_MODELS": {"default": {"BACKEND": EXTRACTIVE, "MODEL": "x"}}}, "'MODEL'"),
+        ({"EMBEDDINGS": {"e": {**REMOTE, "BATCHES": 9}}}, "'BATCHES'"),
+        ({"RERANKERS": {"r": {**REMOTE, "TIMEOUT": 9}}}, "'TIMEOUT'"),
         ({"THROTTLE": {"bursts": "1/min"}}, "'bursts'"),
         ({"BUDGETS": {"user": {"tokens": 1}}}, "'user'"),
         ({"BUDGETS": {"site": {"token": 1}}}, "'token'"),
@@ -174,6 +177,11 @@ def test_a_vendors_package_is_not_imported_to_check_its_name(path):
             {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "SOURCES": "site.article"}}},
             "not 'site.article'",
         ),
+        ({"EMBEDDINGS": {"e": {**REMOTE, "BATCH": 0}}}, "['e']['BATCH'] must be a whole"),
+        ({"EMBEDDINGS": {"e": {**REMOTE, "TRIES": "6"}}}, "above 0, not '6'"),
+        ({"EMBEDDINGS": {"e": {**REMOTE, "SECONDS": 0}}}, "seconds above 0, not 0"),
+        ({"EMBEDDINGS": {"e": {**REMOTE, "OPTIONS": None}}}, "a dict of arguments, not None"),
+        ({"RERANKERS": {"r": {**REMOTE, "SECONDS": True}}}, "['r']['SECONDS'] must be a number"),
     ],
 )
 def test_a_value_of_the_wrong_type_or_size_is_an_error(values, named):

@@ -1,6 +1,7 @@
 """System checks: what would go wrong later, said at start-up with what to do about it.
 
 ``settings``  the ``AI_ANSWERS`` dict: keys, aliases, dotted paths, numbers.
+``services``  how embeddings and rerankers are asked: batches, tries, seconds.
 ``project``   the project around it: apps, middleware, URLs, tracing, patched threads.
 ``deployment``  servers, connections, caches: SQLite always, the rest with ``check --deploy``.
 ``sources``   what is registered: fields that make up no text, folders that are not there.
@@ -11,4 +12,12 @@ Importing this package registers all of them. Ids are stable and listed in ``doc
 a retired id is not used again.
 """
 
-from . import database, deployment, project, scores, settings, sources  # noqa: F401 - importing registers them
+from . import (  # noqa: F401 - importing registers them
+    database,
+    deployment,
+    project,
+    scores,
+    services,
+    settings,
+    sources,
+)

@@ -20,8 +20,8 @@ from .dotted_paths import problem_with, problem_with_callable
 
 ALIASES = {
     "CHAT_MODELS": {"BACKEND", "OPTIONS"},
-    "EMBEDDINGS": {"BACKEND", "OPTIONS", "BATCH", "TRIES"},
-    "RERANKERS": {"BACKEND", "OPTIONS"},
+    "EMBEDDINGS": {"BACKEND", "OPTIONS", "BATCH", "BATCH_TOKENS", "TRIES", "SECONDS"},
+    "RERANKERS": {"BACKEND", "OPTIONS", "SECONDS"},
     "INDEXES": {
         "BACKEND",
         "OPTIONS",

@@ -3,15 +3,18 @@
 In: chunks and a query. Out: the same, best first, with ``relevance_score``. They agree on the
 question (``query``, ``documents``) but for TEI, which calls them ``texts``; and they answer
 ``{"results": [{"index", "relevance_score"}]}``, or TEI a plain list of ``{"index", "score"}``.
+The standard library asks, once a search: that needs no further package, and a new connection
+costs little beside the model's work. Test it with a server that answers well and badly.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -21,11 +24,23 @@ MOST_BYTES = 5_000_000
 """Of an answer."""
 
 
+class _StayHere(HTTPRedirectHandler):
+    """Follow no redirect: it would take the key, and perhaps the texts, to another host."""
+
+    def redirect_request(self, *arguments: Any, **named: Any) -> None:
+        return None
+
+
+_open = build_opener(_StayHere).open
+
+
 class RerankEndpoint(BaseDocumentCompressor):
     """Asks ``url`` for the relevance of each document.
 
     ``top_n``: how many to keep; ``None``: all. ``texts_key``: what the service calls the
-    documents, ``texts`` for TEI. Raises what went wrong; ``rerankers.rerank`` keeps the order then.
+    documents, ``texts`` for TEI. ``extra_body``: what else it wants to be told. An answer that
+    leaves texts out, or names one twice, is an error. Raises what went wrong; ``rerankers.rerank``
+    keeps the order then.
     """
 
     url: str
@@ -34,6 +49,7 @@ class RerankEndpoint(BaseDocumentCompressor):
     top_n: int | None = Field(default=None, ge=1)
     timeout_seconds: float = Field(default=5.0, gt=0)
     texts_key: str = "documents"
+    extra_body: dict[str, Any] = Field(default_factory=dict)
 
     @field_validator("url")
     @classmethod
@@ -45,12 +61,16 @@ class RerankEndpoint(BaseDocumentCompressor):
     def compress_documents(
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[Document]:
-        body: dict[str, Any] = {"query": query, self.texts_key: [d.page_content for d in documents]}
+        texts = [document.page_content for document in documents]
+        body = {**self.extra_body, "query": query, self.texts_key: texts}
         if self.model:
             body["model"] = self.model
         if self.top_n is not None:
             body["top_n"] = self.top_n
         ranked = _read(self._post(body), len(documents))
+        wanted = min(self.top_n or len(documents), len(documents))
+        if len(ranked) < wanted:
+            raise ValueError(f"The reranker ranked {len(ranked)} texts instead of {wanted}.")
         ranked.sort(key=lambda pair: -pair[1])
         return [
             documents[index].model_copy(
@@ -64,7 +84,7 @@ class RerankEndpoint(BaseDocumentCompressor):
         if key := self.api_key.get_secret_value():
             headers["Authorization"] = f"Bearer {key}"
         request = Request(self.url, json.dumps(body).encode(), headers)  # noqa: S310 - see _is_http
-        with urlopen(request, timeout=self.timeout_seconds) as response:  # noqa: S310
+        with _open(request, timeout=self.timeout_seconds) as response:
             return json.loads(response.read(MOST_BYTES))
 
 
@@ -76,11 +96,15 @@ def _read(answer: Any, count: int) -> list[tuple[int, float]]:
     found: dict[int, float] = {}
     for result in results:
         try:
-            index = int(result["index"])
-            score = result.get("relevance_score", result.get("score"))
-            found.setdefault(index, float(score))
+            index = result["index"]
+            score = float(result.get("relevance_score", result.get("score")))
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise ValueError("A result of the reranker has no index and score.") from error
-        if not 0 <= index < count:
-            raise ValueError(f"The reranker returned the place {index!r} of {count} texts.")
+        if type(index) is not int or not 0 <= index < count or index in found:
+            raise ValueError(
+                f"The reranker returned the place {index!r}; each below {count} may come once."
+            )
+        if not math.isfinite(score):
+            raise ValueError(f"The reranker returned the score {score!r}, which is not finite.")
+        found[index] = score
     return list(found.items())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -13,6 +15,7 @@ from pydantic import ValidationError
 from ai_answers.indexing import index_source
 from ai_answers.retrieval import explain, rerankers, score_kind_of, search
 from ai_answers.retrieval.rerank_endpoint import RerankEndpoint
+from ai_answers.retrieval.trying import Rest
 from ai_answers.sources import get_source
 from tests.site.models import Article
 
@@ -28,6 +31,7 @@ class Service:
         self.bodies, self.keys = [], []
         self.answer = self.cohere
         self.status = 200
+        self.location = ""
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -36,6 +40,8 @@ class Service:
                 service.bodies.append(body)
                 service.keys.append(self.headers.get("Authorization"))
                 self.send_response(service.status)
+                if service.location:
+                    self.send_header("Location", service.location)
                 self.end_headers()
                 self.wfile.write(json.dumps(service.answer(body)).encode())
 
@@ -65,8 +71,10 @@ def service(settings):
     options = {"url": f"http://127.0.0.1:{running.server.server_port}/rerank", "model": "m",
                "api_key": "secret"}  # fmt: skip
     use(settings, f"{RerankEndpoint.__module__}.RerankEndpoint", options)
+    resting = rerankers.resting
     yield running
-    rerankers.resting.forget()
+    rerankers.resting = resting
+    resting.forget()
     running.server.shutdown()
     running.server.server_close()
 
@@ -139,6 +147,12 @@ def broken(answer, status=200):
         broken({"results": [{"index": -1, "relevance_score": 1}]}),
         broken({"results": [{"relevance_score": 1}]}),
         broken({"results": [{"index": 0, "relevance_score": "NaN"}]}),
+        broken({"results": [{"index": 0, "relevance_score": 1}] * 2}),
+        broken({"results": [{"index": 0, "relevance_score": 1}]}),
+        broken({"results": [{"index": 0.5, "relevance_score": 1}]}),
+        broken({"results": [{"index": 0}, {"index": 1}]}),
+        broken({"results": [{"index": i, "relevance_score": math.nan} for i in (0, 1)]}),
+        broken({"results": []}),
         broken({"results": "none"}),
         broken("text"),
     ],
@@ -161,12 +175,94 @@ def test_one_that_fails_is_left_alone_for_a_while(service):
     assert len(service.bodies) == 1
 
 
-def test_the_same_text_twice_counts_once(service):
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_text_that_is_refused_does_not_keep_it_from_the_next(service, status):
     make("heron", "heron best")
-    row = {"index": 1, "relevance_score": 0.5}
-    service.answer = lambda body: {"results": [row, row]}
+    service.status = status
+    search("default", "heron", asker=ANYONE)
+    service.status = 200
+    assert search("default", "heron", asker=ANYONE)[0].score_kind == "order"
+
+
+def test_one_that_fails_is_said_once_until_it_answers_again(service, caplog):
+    caplog.set_level("INFO", "ai_answers")
+    make("heron", "heron best")
+    rerankers.resting = Rest(seconds=0)
+    service.status = 503
+    for _ in range(3):
+        search("default", "heron", asker=ANYONE)
+    service.status = 200
+    assert search("default", "heron", asker=ANYONE)[0].score_kind == "order"
+    said = [record for record in caplog.records if record.name == rerankers.__name__]
+    assert [record.levelname for record in said] == ["WARNING", "INFO", "INFO", "INFO"]
+    assert "answers again" in said[-1].getMessage() and "heron" not in caplog.text
+
+
+def test_one_that_is_too_slow_keeps_the_order(service, settings):
+    """X75: whatever its own timeout, which a server may stretch with a byte now and then."""
+    settings.AI_ANSWERS["RERANKERS"]["order"]["SECONDS"] = 0.2
+    make("heron best", "heron heron heron")
+    release = threading.Event()
+    service.answer = lambda body: release.wait(10) and {}
+    started = time.monotonic()
     hits = search("default", "heron", asker=ANYONE)
-    assert [hit.chunk.title for hit in hits] == ["Page 1"]
+    assert time.monotonic() - started < 5
+    release.set()
+    assert [hit.chunk.title for hit in hits] == ["Page 1", "Page 0"]
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_a_key_is_not_taken_to_where_a_service_points(service, status):
+    elsewhere = Service()
+    make("heron")
+    service.status = status
+    service.location = f"http://127.0.0.1:{elsewhere.server.server_port}/rerank"
+    assert search("default", "heron", asker=ANYONE)[0].score_kind == "bm25"
+    assert elsewhere.bodies == [] and len(service.bodies) == 1
+    elsewhere.server.shutdown()
+    elsewhere.server.server_close()
+
+
+def test_what_else_a_service_wants_is_sent_along(service, settings):
+    options = settings.AI_ANSWERS["RERANKERS"]["order"]["OPTIONS"]
+    extra = {"truncate": True, "query": "no"}
+    use(settings, f"{RerankEndpoint.__module__}.RerankEndpoint", {**options, "extra_body": extra})
+    make("heron")
+    search("default", "heron", asker=ANYONE)
+    assert service.bodies[0]["truncate"] is True and service.bodies[0]["query"] == "heron"
+
+
+class Wavering(BaseDocumentCompressor):
+    """Scores the first text only, or gives it a place that there is not."""
+
+    place: int = 0
+
+    def compress_documents(self, documents, query, callbacks=None):
+        documents[0].metadata.update(relevance_score=0.5, place=self.place)
+        return documents
+
+
+@pytest.mark.parametrize("place", [0, 99])
+def test_a_compressor_at_odds_with_itself_keeps_the_order(settings, place):
+    make("heron", "heron heron")
+    use(settings, f"{__name__}.Wavering", {"place": place})
+    hits = search("default", "heron", asker=ANYONE)
+    assert [hit.chunk.title for hit in hits] == ["Page 1", "Page 0"]
+    assert {hit.score_kind for hit in hits} == {"bm25"}
+
+
+class Twice(BaseDocumentCompressor):
+    def compress_documents(self, documents, query, callbacks=None):
+        for document in documents:
+            document.metadata["relevance_score"] = 0.5
+        return [documents[1], documents[1]]
+
+
+def test_a_compressor_may_keep_some_and_what_it_says_twice_counts_once(settings):
+    make("heron", "heron heron")
+    use(settings, f"{__name__}.Twice", {})
+    hits = search("default", "heron", asker=ANYONE)
+    assert [(hit.chunk.title, hit.score_kind) for hit in hits] == [("Page 0", "order")]
 
 
 class Backwards(BaseDocumentCompressor):
