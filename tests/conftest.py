@@ -32,12 +32,19 @@ def missing_browser() -> str:
     return ""
 
 
+def has_one_database() -> bool:
+    """Return whether the whole suite runs on PostgreSQL, which then is the ``default`` one."""
+    return os.environ.get("AI_ANSWERS_TEST_DATABASE") == "postgresql"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reason = missing_browser()
     for item in items:
         database = item.get_closest_marker("django_db")
         if database and "postgresql" in (database.kwargs.get("databases") or ()):
             item.add_marker("postgresql")
+            if has_one_database():
+                database.kwargs["databases"] = ["default"]
         if reason and item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.skip(reason=f"browser test: {reason}"))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from django.conf import settings
+
 MODELS = ("indexstate", "indexeddocument", "indexedtag", "indexedchunk", "indexedvector")
 
 _database = "default"
@@ -12,9 +14,12 @@ _database = "default"
 
 @contextmanager
 def index_in(database: str) -> Iterator[None]:
-    """Send all index tables to ``database``; for every thread, as searches run on their own."""
+    """Send all index tables to ``database``; for every thread, as searches run on their own.
+
+    To the only one there is, where the whole suite runs on PostgreSQL.
+    """
     global _database
-    before, _database = _database, database
+    before, _database = _database, database if database in settings.DATABASES else "default"
     try:
         yield
     finally:

@@ -11,6 +11,7 @@ import logging
 import os
 import queue
 import threading
+from collections.abc import Sequence
 
 from django.db import connections
 
@@ -23,8 +24,8 @@ _queues: dict[int, queue.SimpleQueue] = {}
 _lock = threading.Lock()
 
 
-def complete_later(entity_type: str, entity_id: str) -> None:
-    """Have the vectors of one object made soon."""
+def complete_later(entity_type: str, ids: Sequence[str]) -> None:
+    """Have the vectors of some objects made soon."""
     with _lock:
         waiting = _queues.get(os.getpid())  # a forked worker has the queue, but not the thread
         if waiting is None:
@@ -32,7 +33,7 @@ def complete_later(entity_type: str, entity_id: str) -> None:
             threading.Thread(
                 target=_work, args=(waiting,), name="ai_answers-vectors", daemon=True
             ).start()
-    waiting.put((entity_type, entity_id))
+    waiting.put((entity_type, list(ids)))
 
 
 def wait_until_complete(*, timeout_seconds: float) -> bool:
@@ -51,11 +52,11 @@ def _work(waiting: queue.SimpleQueue) -> None:
         if isinstance(item, threading.Event):
             item.set()
             continue
-        entity_type, entity_id = item
+        entity_type, ids = item
         try:
             if source := get_source(entity_type):
-                index_objects(source, [entity_id])
+                index_objects(source, ids)
         except Exception:
-            logger.exception("No vectors for %s %s yet.", entity_type, entity_id)
+            logger.exception("No vectors for %d objects of %s yet.", len(ids), entity_type)
         finally:
             connections.close_all()

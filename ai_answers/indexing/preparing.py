@@ -24,6 +24,8 @@ class Prepared:
 
     document: Document
     stored: Stored
+    replaces: Stored | None
+    """How the document is indexed now; ``None``: it is not."""
     chunks: list[Chunk]
 
 
@@ -45,8 +47,20 @@ def fingerprint(settings: IndexSettings, source: Source) -> str:
     )
 
 
+def has_text(known: Stored | None, stored: Stored) -> bool:
+    """Whether what is ``known`` of a document has the text it is to be ``stored`` with."""
+    return known is not None and (known.checksum, known.fingerprint) == (
+        stored.checksum,
+        stored.fingerprint,
+    )
+
+
 def prepare(
-    document: Document, stored: Stored, settings: IndexSettings, anchors_of: chunking.AnchorsOf
+    document: Document,
+    stored: Stored,
+    replaces: Stored | None,
+    settings: IndexSettings,
+    anchors_of: chunking.AnchorsOf,
 ) -> Prepared:
     chunks = chunking.chunks_of(
         document,
@@ -54,7 +68,7 @@ def prepare(
         overlap=settings.chunk_overlap,
         anchors_of=anchors_of,
     )
-    return Prepared(document=document, stored=stored, chunks=chunks)
+    return Prepared(document=document, stored=stored, replaces=replaces, chunks=chunks)
 
 
 def entries(prepared: Sequence[Prepared], settings: IndexSettings, *, vectors: bool) -> list[Entry]:
@@ -76,6 +90,7 @@ def entries(prepared: Sequence[Prepared], settings: IndexSettings, *, vectors: b
                 stored=item.stored,
                 chunks=item.chunks,
                 vectors=None if made is None else made[start:end],
+                replaces=item.replaces,
             )
         )
         start = end

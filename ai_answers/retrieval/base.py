@@ -8,7 +8,7 @@ passes the contract tests of ``tests/retrieval``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,10 @@ class Stored:
     """Identity of the embedding its vectors come from; empty without vectors."""
 
 
+ANYTHING: Any = object()
+"""What an entry replaces when it replaces whatever is there."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """A document as it is to be stored. It replaces all chunks of the same key and language."""
@@ -34,6 +38,9 @@ class Entry:
     chunks: Sequence[Chunk]
     vectors: Any = None
     """float32, one row a chunk, unit length; ``None`` without vectors."""
+    replaces: Stored | None = ANYTHING
+    """What was there of the document (``None``: nothing) before the object was read. If there is
+    something else by now, another process has read it later, and this entry is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +49,29 @@ class Stats:
     chunks: int
     vectors: int
     """Chunks with a vector of the embedding in use."""
+
+
+def still_as_read(
+    entries: Iterable[Entry],
+    stored: Callable[[str, list[str]], Mapping[tuple[str, str], Stored]],
+) -> list[Entry]:
+    """Return those entries that still replace what they say; call it where nobody else writes.
+
+    ``stored``: as ``Index.stored``.
+    """
+    entries, there = list(entries), {}
+    ids: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry.replaces is not ANYTHING:
+            ids.setdefault(entry.document.key.entity_type, []).append(entry.document.key.entity_id)
+    for name, some in ids.items():
+        there |= {(name, *place): value for place, value in stored(name, some).items()}
+    return [
+        entry
+        for entry in entries
+        if entry.replaces is ANYTHING
+        or entry.replaces == there.get((*entry.document.key, entry.document.language))
+    ]
 
 
 class Index(ABC):
@@ -65,7 +95,10 @@ class Index(ABC):
 
     @abstractmethod
     def put(self, entries: Iterable[Entry]) -> None:
-        """Store ``entries`` in one transaction; readers see all of them or none."""
+        """Store ``entries`` in one transaction; readers see all of them or none.
+
+        Those whose document is not what they replace any more are left out (``still_as_read``).
+        """
 
     @abstractmethod
     def remove(self, keys: Iterable[ObjectKey]) -> int:

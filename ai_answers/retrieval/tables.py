@@ -15,7 +15,7 @@ from django.db.models.functions import Greatest
 
 from ..models import IndexedChunk, IndexedDocument, IndexedTag, IndexState
 from ..values import Chunk, ObjectKey
-from .base import Entry, Stored
+from .base import Entry, Stored, still_as_read
 from .legs import ChunkWords, VectorsLeg, WordsLeg
 from .words import words_of
 
@@ -47,6 +47,7 @@ class Tables:
         """Store ``entries``; those that only lack vectors keep their chunks and old vectors."""
         with transaction.atomic(using=self.using):
             version = self._count_up({entry.document.language for entry in entries})
+            entries = still_as_read(entries, self.stored)
             same = self._same_texts(entries)
             new = [entry for entry in entries if _place(entry) not in same]
             self._take_out(self.find(map(_place, new)), version)

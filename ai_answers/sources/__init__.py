@@ -4,6 +4,7 @@ A site imports from here; the rest of the app also uses ``access``, ``languages`
 """
 
 from .base import PublicSource, Source
+from .changes import objects_changed
 from .directories import DirectorySource, PublicDirectorySource
 from .documents import DOCUMENTS, UnreadableFile, file_to_markdown
 from .html import html_to_markdown
@@ -19,6 +20,7 @@ __all__ = [
     "file_to_markdown",
     "get_source",
     "html_to_markdown",
+    "objects_changed",
     "register",
     "register_source",
     "registered",

@@ -43,6 +43,8 @@ class Source(ABC):
     """The id of the second "Fees" on a page, ``number`` being 1: ``fees-1`` as GitHub and
     markdown-it-anchor write it; Python-Markdown and MkDocs want ``{anchor}_{number}``."""
 
+    depends_on: ClassVar[list[type[Model]]] = []
+    """Models the texts quote: when an object of theirs changes, ``get_affected`` is asked."""
     changed_field: ClassVar[str] = ""
     """Name of a field that holds when an object was last changed; ``--since`` asks it."""
     version: ClassVar[str] = ""
@@ -145,11 +147,15 @@ class Source(ABC):
         return [str(pk) for pk in changed.order_by("pk").values_list("pk", flat=True)]
 
     def get_affected(self, instance: Model) -> Iterable[Any]:
-        """Return the ids of objects whose text changes when ``instance`` of another model does.
+        """Return the ids of objects whose texts quote ``instance``, one of ``depends_on``.
 
-        Called for every object that is saved or deleted on the site, so look at its type first.
+        Default: those with a relation to it, in either direction.
         """
-        return ()
+        pks: dict[Any, None] = {}
+        for name in relations_to(type(instance), self.model):
+            objects = self.get_queryset().filter(**{name: instance})
+            pks.update(dict.fromkeys(objects.order_by("pk").values_list("pk", flat=True)))
+        return [str(pk) for pk in pks]
 
     def get_id(self, obj: Any) -> str:
         return str(obj.pk)
@@ -174,6 +180,17 @@ class PublicSource(Source):
 
     def can_view(self, asker: Asker, obj: Any) -> bool:
         return True
+
+
+def relations_to(target: type[Model], model: type[Model] | None) -> list[str]:
+    """Return the names by which a query on ``model`` reaches objects of ``target``."""
+    return [
+        field.name
+        for field in (model._meta.get_fields() if model is not None else ())
+        if field.is_relation
+        and field.related_model
+        and issubclass(target, field.related_model._meta.concrete_model)
+    ]
 
 
 def storable(value: Any) -> str:

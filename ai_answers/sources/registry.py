@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from django.db.models import Model
+from django.dispatch import Signal
 
 from ..exceptions import ConfigurationError
 from .base import Source
@@ -16,6 +17,9 @@ from .base import Source
 S = TypeVar("S", bound=type[Source])
 
 _sources: dict[str, Source] = {}
+
+source_registered = Signal()
+"""Sent for each source. Sender: its class. Arguments: ``source``."""
 
 
 def register(model: type[Model]) -> Callable[[S], S]:
@@ -56,6 +60,7 @@ def register_source(source: Source) -> Source:
             "unregister one or give it another name."
         )
     _sources[source.name] = source
+    source_registered.send(sender=type(source), source=source)
     return source
 
 

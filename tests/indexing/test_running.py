@@ -92,20 +92,26 @@ def test_what_was_written_before_an_embedding_failed_stays_and_the_next_run_goes
     source, embedding
 ):
     make(200)
-    first = iter([False, True])
 
-    def fail_after_first(done, total):
-        embedding.is_down = next(first, True)
+    def fail_once_some_are_done(done, total):
+        embedding.is_down = done >= 128
 
     with pytest.raises(EmbeddingFailed):
-        index_source(source, progress=fail_after_first)
-        index_source(source)
-    kept = get_index().stats().documents
+        index_source(source, progress=fail_once_some_are_done)
+    assert get_index().stats().documents == 128
     embedding.is_down = False
     report = index_source(source)
-    assert report.unchanged == kept
-    assert report.added == 200 - kept
+    assert (report.unchanged, report.added) == (128, 72)
     assert get_index().stats().vectors == 200
+
+
+def test_progress_counts_what_is_written_and_ends_with_all_of_it(source):
+    make(150)
+    told = []
+    index_source(source, progress=lambda done, total: told.append((done, total)))
+    assert told[0] == (128, 150)  # the first batch of chunks
+    assert told[-1] == (150, 150)
+    assert told == sorted(told)
 
 
 def test_an_object_that_cannot_be_read_is_counted_and_does_not_stop_the_others(source, caplog):
