@@ -1,7 +1,8 @@
 """The page on which to try an index: a query, and what became of everything that was found.
 
-For staff who may look at the index: it shows titles of objects that an asker may not see, that
-being the question it answers. A query is posted, so it stands in no server's log.
+For staff who may look at the index: it names objects that an asker may not see, that being the
+question it answers. Their text takes ``view_indexedchunk`` on top. A query is posted, so it stands
+in no server's log.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AnonymousUser
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, reverse
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -23,10 +25,11 @@ from ..agents.search import AMOUNT
 from ..checks.settings import alias_entries
 from ..conf import app_settings
 from ..exceptions import AnswersError
+from ..indexing.diagnosis import REASONS, diagnose
 from ..models import IndexedDocument
 from ..rendering.references import safe_url
 from ..retrieval import explain, get_index, score_kind_of
-from ..retrieval.diagnosis import REASONS, diagnose
+from ..sources import get_source
 from ..values import Asker, ObjectKey
 
 
@@ -35,10 +38,15 @@ class TryForm(forms.Form):
     query = forms.CharField(
         label=_("Query"), widget=forms.TextInput(attrs={"class": "vTextField", "autofocus": True})
     )
-    user = forms.CharField(
+    asker = forms.ChoiceField(
         label=_("Search as"),
         required=False,
-        help_text=_("A user name; empty: an anonymous visitor."),
+        choices=[("", _("an anonymous visitor")), ("me", _("yourself"))],
+    )
+    user = forms.CharField(
+        label=_("Or as user"),
+        required=False,
+        help_text=_("A user name, or an id."),
     )
     language = forms.CharField(
         label=_("Language"), required=False, help_text=_("Empty: the one you use now.")
@@ -51,8 +59,9 @@ class TryForm(forms.Form):
         help_text=_("Such as blog.article:7; says why it is or is not found."),
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, me: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.me = me
         self.fields["index"].choices = [(name, name) for name in alias_entries("INDEXES")]
 
     def clean_query(self) -> str:
@@ -66,14 +75,17 @@ class TryForm(forms.Form):
         return query
 
     def clean_user(self) -> Any:
+        """Return who searches; a user that is named goes before the choice above."""
         name = self.cleaned_data["user"].strip()
         if not name:
-            return AnonymousUser()
-        model = get_user_model()
-        try:
-            return model._default_manager.get_by_natural_key(name)
-        except model.DoesNotExist:
-            raise forms.ValidationError(_("There is no user of this name.")) from None
+            return self.me if self.cleaned_data.get("asker") == "me" else AnonymousUser()
+        users = get_user_model()._default_manager
+        for found in (users.get_by_natural_key, lambda pk: users.get(pk=pk)):
+            try:
+                return found(name)
+            except (users.model.DoesNotExist, ValueError, ValidationError):
+                continue
+        raise forms.ValidationError(_("There is no user of this name."))
 
     def clean_object(self) -> ObjectKey | None:
         written = self.cleaned_data["object"].strip()
@@ -89,15 +101,21 @@ def try_index(request: HttpRequest, site: admin.AdminSite) -> HttpResponse:
     """Show the form and, after a POST, what the search found."""
     if not request.user.has_perm("ai_answers.view_indexeddocument"):
         raise PermissionDenied
-    form = TryForm(request.POST or None)
+    form = TryForm(
+        request.POST or None, me=request.user, initial={"index": request.GET.get("index")}
+    )
     context = {
         **site.each_context(request),
         "title": _("Try an index"),
         "opts": IndexedDocument._meta,
         "form": form,
+        "may_read": request.user.has_perm("ai_answers.view_indexedchunk"),
     }
     if request.method == "POST" and form.is_valid():
         context |= _searched(form.cleaned_data)
+        for row in context.get("rows", ()):
+            chunk = row["candidate"].hit.chunk
+            row |= {"url": safe_url(chunk.url), "admin_url": _admin_url(chunk.key, request, site)}
     return TemplateResponse(request, "admin/ai_answers/indexeddocument/try.html", context)
 
 
@@ -133,3 +151,17 @@ def _searched(data: dict[str, Any]) -> dict[str, Any]:
         "stats": stats,
         "searched": True,
     }
+
+
+def _admin_url(key: ObjectKey, request: HttpRequest, site: admin.AdminSite) -> str:
+    """Return where the object is edited; empty where it is not, or not by this user."""
+    source = get_source(key.entity_type)
+    owner = site._registry.get(source.model) if source and source.model else None
+    if owner is None or not owner.has_view_permission(request):
+        return ""
+    opts = source.model._meta
+    try:
+        name = f"{site.name}:{opts.app_label}_{opts.model_name}_change"
+        return reverse(name, args=[key.entity_id])
+    except NoReverseMatch:
+        return ""

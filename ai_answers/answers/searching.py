@@ -23,11 +23,13 @@ QUOTE_CHARS = 200
 def find_references(agent: Agent, query: str, *, asker: Asker, amount: int) -> list[Reference]:
     """Return references to at most ``amount`` objects, each with a short quote.
 
+    An agent that has an amount of its own gives no more than that.
     Raises ``AgentNotUsable`` for an agent without search, ``RetrievalError``.
     """
     tool = resolve_search(agent)
     if tool is None:
         raise AgentNotUsable(f"The agent {agent.slug!r} has no search tool with an index.")
+    amount = min(amount, tool.amount or amount)
     hits = search(tool.index, query, asker=asker, amount=amount * CHUNKS, min_score=tool.min_score)
     sources = TurnSources(max_sources=amount, max_references=amount, max_tokens=1_000_000)
     sources.add(hits)

@@ -9,9 +9,11 @@ from .running import (
     is_stale,
     remove_objects,
 )
+from .whole import index_all
 
 __all__ = [
     "Report",
+    "index_all",
     "index_objects",
     "index_source",
     "indexes_of",

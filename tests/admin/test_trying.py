@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import Permission, User
+from django.test import Client
 
 from ai_answers.indexing import index_source
-from ai_answers.retrieval.diagnosis import REASONS
-from ai_answers.sources import get_source
+from ai_answers.indexing.diagnosis import REASONS
+from ai_answers.sources import PublicSource, register_source, unregister
 from tests.content import make_pages
 from tests.site.models import Article
 
@@ -71,13 +72,61 @@ def test_hostile_texts_are_escaped(admin_client):
     assert "<script>alert" not in page and "<img src=x" not in page
 
 
-def test_an_address_that_is_a_script_is_no_link(admin_client, monkeypatch):
-    Article.objects.create(title="Birds", body="A heron.")
-    source = get_source("site.article")
-    monkeypatch.setattr(source, "get_url", lambda obj, language: "javascript:alert(1)")
-    index_source(source)
-    page = search(admin_client, "heron").content.decode()
-    assert "Birds" in page and "javascript:" not in page
+def test_one_searches_as_oneself_or_as_a_user_of_that_id(admin_client):
+    make_pages()
+    assert "Alarm routine" not in search(admin_client, "alarm").content.decode()
+    assert "Alarm routine" in search(admin_client, "alarm", asker="me").content.decode()
+    member = User.objects.create_user("member")
+    page = search(admin_client, "alarm, coffee lounge", asker="me", user=member.pk).content.decode()
+    assert "Members&#x27; lounge" in page and "Alarm routine" not in page
+
+
+def test_a_found_object_leads_to_its_page_and_to_where_it_is_edited(admin_client):
+    make_pages()
+    assert 'href="/articles/' in search(admin_client).content.decode()
+    made = User.objects.create_user("heron")
+    source = UserSource()
+    register_source(source)
+    try:
+        index_source(source)
+        page = search(admin_client, "heron").content.decode()
+    finally:
+        unregister(source.name)
+    assert f'href="/admin/auth/user/{made.pk}/change/"' in page
+    assert "javascript:" not in page
+
+
+class UserSource(PublicSource):
+    model = User
+    name = "auth.user"
+    fields = ["username"]
+
+    def get_url(self, obj, language):
+        return "javascript:alert(1)"
+
+
+@pytest.mark.parametrize("query", ["<b>heron</b>", "heron\x00", 'heron" OR "*', "x" * 10_000])
+def test_hostile_queries_do_no_harm(admin_client, query):
+    response = search(admin_client, query)
+    assert response.status_code == 200
+    assert "<b>heron" not in response.content.decode()
+
+
+def test_a_form_from_elsewhere_is_refused(admin_user):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(admin_user)
+    assert search(client).status_code == 403
+
+
+def test_text_takes_the_permission_to_view_chunks(client):
+    make_pages()
+    staff = User.objects.create_user("staff", is_staff=True)
+    staff.user_permissions.add(Permission.objects.get(codename="view_indexeddocument"))
+    client.force_login(staff)
+    page = search(client).content.decode()
+    assert "Depot times" in page and "Parcels leave the depot" not in page
+    staff.user_permissions.add(Permission.objects.get(codename="view_indexedchunk"))
+    assert "Parcels leave the depot" in search(client).content.decode()
 
 
 def test_only_those_who_may_look_at_the_index_may_try_it(client):

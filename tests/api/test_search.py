@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.cache import cache
 
-from ai_answers.models import Agent, Turn
+from ai_answers.models import Agent, AgentTool, Turn
 from tests.site.models import Article
 
 
@@ -56,6 +56,8 @@ def test_amount_limits_the_pages(visitor):
         Article.objects.create(title=f"Parcel {number}", body="Parcels in many ways.")
     assert len(labels(search(visitor, "parcels"))) == 10
     assert len(labels(search(visitor, "parcels", amount=3))) == 3
+    AgentTool.objects.update(amount=2)
+    assert len(labels(search(visitor, "parcels", amount=50))) == 2
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from ai_answers.indexing import index_source
+from ai_answers.indexing.diagnosis import REASONS
 from ai_answers.models import AgentTool
-from ai_answers.retrieval.diagnosis import REASONS
 from ai_answers.sources import get_source
 from tests.content import make_agent, make_pages
 from tests.site.models import Article
@@ -55,6 +55,12 @@ def test_json_has_everything_and_is_ascii(pages):
     found = json.loads(run("Öffnung des Depots, Pakete", json=True, language="de"))
     assert found["score_kind"] == "bm25" and found["notes"] == []
     assert {"object", "scores", "fate", "title"} <= set(found["candidates"][0])
+
+
+def test_hits_come_with_their_address_and_a_reason_as_json_too(pages):
+    assert f"/articles/{pages['Fees'].pk}/" in run("insurance")
+    found = json.loads(reason(pages["Fees"], "insurance", json=True))
+    assert (found["reason"], found["place"]) == ("hit", 1)
 
 
 def test_nothing_found_is_said(pages):
@@ -104,6 +110,14 @@ def test_why_an_object_is_missing(pages, settings, monkeypatch):
     assert str(REASONS["beyond"]) in reason(pages["Depot times"], "costs friday", amount=1)
     assert str(REASONS["no_source"]) in run(asked, object="gone.model:1")
 
+    Article.objects.filter(pk=pages["Fees"].pk).update(body="The heron is free.")
+    assert str(REASONS["hit"]) in reason(pages["Fees"], asked)
+    assert str(REASONS["stale"]) in reason(pages["Fees"], "heron")
+    source = get_source("site.article")
+    with monkeypatch.context() as patched:
+        patched.setattr(source, "get_url", lambda obj, language: 1 / 0)
+        assert "cannot be read: ZeroDivisionError" in reason(pages["Fees"], asked)
+
     pages["Fees"].body = ""
     pages["Fees"].title = ""
     Article.objects.filter(pk=pages["Fees"].pk).update(body="", title="")
@@ -112,7 +126,6 @@ def test_why_an_object_is_missing(pages, settings, monkeypatch):
     Article.objects.bulk_create([made])
     assert str(REASONS["not_indexed"]) in reason(made, "heron")
 
-    source = get_source("site.article")
     monkeypatch.setattr(source, "can_view", lambda asker, obj: True)
     assert str(REASONS["hidden_by_tags"]) in reason(pages["Alarm routine"], "alarm")
 

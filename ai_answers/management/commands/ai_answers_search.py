@@ -17,9 +17,9 @@ from django.utils import translation
 from ai_answers.agents.search import AMOUNT, resolve_search
 from ai_answers.answers.conversations import find_agent
 from ai_answers.exceptions import AnswersError
+from ai_answers.indexing.diagnosis import REASONS, diagnose
 from ai_answers.management.terminal import printable, quiet_logs, tables_needed
 from ai_answers.retrieval import Candidate, Explanation, explain
-from ai_answers.retrieval.diagnosis import REASONS, diagnose
 from ai_answers.values import Asker, ObjectKey
 
 
@@ -58,8 +58,12 @@ class Command(BaseCommand):
         alias, query = how.pop("alias"), options["query"]
         if options["object"]:
             found = diagnose(alias, query, _key(options["object"]), asker=asker, **how)
+            if options["json"]:
+                said = {"object": options["object"], "reason": found.reason, "place": found.place}
+                self.stdout.write(json.dumps(said | {"text": found.text}, indent=2))
+                return
             place = f" (place {found.place})" if found.place else ""
-            self.stdout.write(f"{options['object']}: {found.text}{place}")
+            self.stdout.write(printable(f"{options['object']}: {found.text}{place}"))
             return
         explanation = explain(alias, query, asker=asker, **how)
         if options["json"]:
@@ -117,12 +121,17 @@ def _line(place: int, candidate: Candidate, kinds: list[str]) -> str:
     )
     name = " › ".join(filter(None, (hit.chunk.title or str(hit.chunk.key), hit.chunk.heading)))
     language = f" [{hit.chunk.language}]" if hit.chunk.language else ""
-    width = max(shutil.get_terminal_size().columns - 6 - 9 * len(kinds), 30)
-    shown = printable(f"{name}{language}").replace("\n", " ")
-    shown = shown if len(shown) <= width else f"{shown[: width - 1]}…"
-    if candidate.fate == "hit":
-        return f"{place:4}{scores}  {shown}"
-    return f"{place:4}{scores}  {shown}\n{' ' * (6 + 9 * len(kinds))}({REASONS[candidate.fate]})"
+    indent = 6 + 9 * len(kinds)
+    width = max(shutil.get_terminal_size().columns - indent, 30)
+    is_hit = candidate.fate == "hit"
+    below = _cut(hit.chunk.url, width) if is_hit else f"({REASONS[candidate.fate]})"
+    line = f"{place:4}{scores}  {_cut(f'{name}{language}', width)}"
+    return f"{line}\n{' ' * indent}{below}" if below else line
+
+
+def _cut(text: str, width: int) -> str:
+    shown = printable(text).replace("\n", " ")
+    return shown if len(shown) <= width else f"{shown[: width - 1]}…"
 
 
 def _as_json(explanation: Explanation) -> dict[str, Any]:
