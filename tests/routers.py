@@ -7,7 +7,14 @@ from contextlib import contextmanager
 
 from django.conf import settings
 
-MODELS = ("indexstate", "indexeddocument", "indexedtag", "indexedchunk", "indexedvector")
+MODELS = (
+    "indexstate",
+    "indexeddocument",
+    "indexedtag",
+    "indexedchunk",
+    "indexedvector",
+    "indexleftover",
+)
 
 _database = "default"
 

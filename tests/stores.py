@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
 STARTS_IN_SECONDS = 60
+
+
+_session = ExitStack()
+atexit.register(_session.close)
+
+
+@cache
+def running(server: Callable[[], AbstractContextManager[int]]) -> int:
+    """Start a server for the whole session, once; return its port."""
+    return _session.enter_context(server())
 
 
 def missing(*packages: str) -> str:
@@ -35,9 +48,11 @@ def chroma() -> Iterator[int]:
     port, folder = free_port(), tempfile.mkdtemp(prefix="ai_answers_chroma_")
     program = Path(sys.executable).with_name("chroma")
     command = [str(program), "run", "--path", folder, "--host", "127.0.0.1", "--port", str(port)]
-    with _running(command, f"http://127.0.0.1:{port}/api/v2/heartbeat"):
-        yield port
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        with _running(command, f"http://127.0.0.1:{port}/api/v2/heartbeat"):
+            yield port
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -53,13 +68,20 @@ def _opensearch_command(port: int) -> list[str]:
     import osmem_server
 
     program = Path(osmem_server.__file__).parent / "bin" / "osmem-server"
-    return [str(program), "-addr", f"127.0.0.1:{port}", "-no-stdin-watch"]
+    return [
+        *(str(program), "-addr", f"127.0.0.1:{port}"),
+        *("-no-stdin-watch", "-parent-pid", str(os.getpid())),
+    ]
 
 
 @contextmanager
 def _running(command: list[str], url: str) -> Iterator[None]:
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "ANONYMIZED_TELEMETRY": "False", "DO_NOT_TRACK": "1"},
     )
     try:
         _wait(process, url)

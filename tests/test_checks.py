@@ -594,3 +594,69 @@ def test_vectors_in_postgresql_need_postgresql():
     with answers(INDEXES={"default": {"BACKEND": path}}):
         (text,) = texts("E020", **DEFAULT)
     assert "'default'" in text and "'sqlite'" in text
+
+
+STORE_INDEX = "ai_answers.retrieval.vector_store.VectorStoreIndex"
+RETRIEVER_INDEX = "ai_answers.retrieval.retriever.RetrieverIndex"
+OPENSEARCH = "ai_answers.contrib.opensearch.OpenSearchWords"
+EMBEDDINGS = {"concepts": {"BACKEND": "tests.retrieval.embedding.ConceptEmbedding"}}
+MEMORY = {"BACKEND": "langchain_core.vectorstores.InMemoryVectorStore"}
+
+
+def one_index(backend, embedding="concepts", **options):
+    entry = {"BACKEND": backend, "EMBEDDING": embedding, "OPTIONS": options}
+    return answers(EMBEDDINGS=EMBEDDINGS, INDEXES={"default": entry})
+
+
+@pytest.mark.parametrize(
+    ("backend", "options", "named", "hint"),
+    [
+        (STORE_INDEX, {}, "needs 'store'", "dotted path"),
+        (STORE_INDEX, {"store": {"OPTIONS": {}}}, "needs 'store'", "dotted path"),
+        (STORE_INDEX, {"store": {"BACKEND": "no_such_store.Store"}}, "'no_such_store'",
+         "pip install no-such-store"),
+        (STORE_INDEX, {"store": {"BACKEND": "langchain_core.vectorstores.Nothing"}}, "Nothing",
+         "Correct it."),
+        (STORE_INDEX, {"store": MEMORY, "filter": "tests.nowhere.filter"}, "nowhere",
+         "leave it out"),
+        (RETRIEVER_INDEX, {}, "needs 'retriever'", "dotted path"),
+        (RETRIEVER_INDEX, {"retriever": {"BACKEND": "no_such.R"}}, "'no_such'", "pip install"),
+        (DATABASE_INDEX, {"words": "opensearch"}, "needs 'words'", "dotted path"),
+        (DATABASE_INDEX, {"words": {"BACKEND": "no_such.W"}}, "'no_such'", "pip install"),
+    ],
+)  # fmt: skip
+def test_a_part_of_an_index_that_leads_nowhere_is_an_error(backend, options, named, hint):
+    with one_index(backend, **options):
+        [message] = ours()
+    assert message.id == "ai_answers.E002"
+    assert named in message.msg and hint in message.hint
+
+
+def test_parts_that_are_there_are_silent():
+    words = {"BACKEND": OPENSEARCH, "OPTIONS": {"hosts": ["http://127.0.0.1:9"]}}
+    with one_index(STORE_INDEX, store=MEMORY, words=words):
+        assert ours() == []
+    with one_index(DATABASE_INDEX, embedding=None, words=words):
+        assert ours() == []
+
+
+def test_a_vector_store_without_embedding_is_an_error():
+    with one_index(STORE_INDEX, embedding=None, store=MEMORY):
+        assert "no EMBEDDING" in texts("E021")[0]
+
+
+def test_a_database_without_full_text_is_an_error_that_names_the_way_out(monkeypatch):
+    """MySQL and MariaDB."""
+    monkeypatch.setattr(type(connections["default"]), "vendor", "mysql")
+    [message] = [message for message in ours() if message.id == "ai_answers.E021"]
+    assert "'mysql'" in message.msg and "VectorStoreIndex" in message.hint
+    with one_index(STORE_INDEX, store=MEMORY):
+        assert texts("E021") == []
+
+
+def test_opensearch_without_its_client_is_an_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opensearchpy", None)
+    words = {"BACKEND": OPENSEARCH, "OPTIONS": {}}
+    with one_index(DATABASE_INDEX, embedding=None, words=words):
+        [message] = [message for message in ours() if message.id == "ai_answers.E021"]
+    assert "django-ai-answers[opensearch]" in message.hint

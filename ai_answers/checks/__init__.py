@@ -1,6 +1,7 @@
 """System checks: what would go wrong later, said at start-up with what to do about it.
 
 ``settings``  the ``AI_ANSWERS`` dict: keys, aliases, dotted paths, numbers.
+``indexes``   what an index is made of: vector stores, retrievers, other words than the database's.
 ``services``  how embeddings and rerankers are asked: batches, tries, seconds.
 ``project``   the project around it: apps, middleware, URLs, tracing, patched threads.
 ``deployment``  servers, connections, caches: SQLite always, the rest with ``check --deploy``.
@@ -15,6 +16,7 @@ a retired id is not used again.
 from . import (  # noqa: F401 - importing registers them
     database,
     deployment,
+    indexes,
     project,
     scores,
     services,

@@ -4,7 +4,14 @@ from .agents import Agent, AgentTool
 from .blocks import AnswerBlock, QuestionBlock, SourcesBlock
 from .budgets import BudgetDay
 from .conversations import Conversation, Feedback, Turn
-from .index import IndexedChunk, IndexedDocument, IndexedTag, IndexedVector, IndexState
+from .index import (
+    IndexedChunk,
+    IndexedDocument,
+    IndexedTag,
+    IndexedVector,
+    IndexLeftover,
+    IndexState,
+)
 from .jobs import IndexingJob
 from .runs import Run
 
@@ -15,6 +22,7 @@ __all__ = [
     "BudgetDay",
     "Conversation",
     "Feedback",
+    "IndexLeftover",
     "IndexState",
     "IndexedChunk",
     "IndexedDocument",

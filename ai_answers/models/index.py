@@ -116,3 +116,28 @@ class IndexedVector(models.Model):
 
     def __str__(self) -> str:
         return str(self.chunk_id)
+
+
+class IndexLeftover(models.Model):
+    """A version of a document that another server may keep though no row asks for it.
+
+    Noted before it is sent there and before its rows go, dropped once both agree. See
+    ``retrieval.outside``.
+    """
+
+    batch = models.CharField(max_length=32, db_index=True)
+    """Those noted together."""
+    index = models.CharField(max_length=100)
+    part = models.CharField(max_length=100)
+    """What is kept there: ``words``, or ``vectors`` and the identity of their embedding."""
+    entity_type = models.CharField(max_length=150)
+    entity_id = models.CharField(max_length=255)
+    language = models.CharField(max_length=35, blank=True)
+    checksum = models.CharField(max_length=64)
+    fingerprint = models.CharField(max_length=64)
+    chunks = models.PositiveIntegerField()
+    """How many it has there, at most."""
+    noted_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.index} {self.part}: {self.entity_type}:{self.entity_id}"

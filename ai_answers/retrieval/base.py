@@ -127,7 +127,8 @@ class Index(ABC):
         Only documents without tags or with one of ``tags``. ``language`` is the asker's: a help
         to understand the query, no filter. Fewer than ``limit`` means there are no more. An
         empty query, or one without a word, finds nothing. No query text is ever syntax.
-        Where the embedding fails, the words alone decide and the kind is ``bm25``.
+        Where the embedding fails, the words alone decide and the kind is ``bm25``; where the words
+        fail, the vectors, and it is ``vectors``. Raises ``RetrievalError`` where nothing is left.
         """
 
     @abstractmethod

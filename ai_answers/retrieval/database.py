@@ -2,19 +2,22 @@
 
 In: entries from ``indexing``, queries from ``searching``. Out: hits. The rows are ``tables``'; what
 words and vectors are kept in is a pair of ``legs``: the vendor's full text, and vectors searched
-in memory. A subclass may bring other legs. Any process may write; the others notice at their
-next search. On a database without full text of ours it raises ``ConfigurationError``.
+in memory. A setting may name another leg for words, a subclass bring others. Any process may
+write; the others notice at their next search. On a database without full text of ours it raises
+``ConfigurationError``.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from django.db import connections, router
 
-from ..conf import app_settings
-from ..exceptions import ConfigurationError, EmbeddingFailed
+from ..conf import app_settings, import_part
+from ..exceptions import ConfigurationError, EmbeddingFailed, RetrievalError
 from ..models import IndexedChunk, IndexedDocument, IndexState
 from ..values import Hit, ObjectKey
 from .base import Entry, Index, Stats, Stored
@@ -22,7 +25,9 @@ from .embeddings import embed_query, embedding_identity
 from .fusion import WORDS, fuse
 from .legs import Nearest, Ranked, VectorsLeg, WordsLeg
 from .memory import MemoryVectors
+from .outside import sent_before, tidy
 from .postgres import PostgresWords
+from .resending import resend
 from .sqlite import SqliteWords
 from .tables import Tables
 from .trying import Resting
@@ -38,13 +43,24 @@ TRIES = 3
 """Times a search begins anew when the index changes under it."""
 WORDS_LEGS: dict[str, type[WordsLeg]] = {"sqlite": SqliteWords, "postgresql": PostgresWords}
 """Full text by the vendor of the database."""
+TIDY_SECONDS = 600.0
+"""How often a process that writes looks for what was left on other servers."""
 
 
 class DatabaseIndex(Index):
-    """``words_weight``: what the words count in the fusion, from 0 to 1; the vectors the rest."""
+    """``words_weight``: what the words count in the fusion, from 0 to 1; the vectors the rest.
+
+    ``words``: another leg for words than the database's full text, as ``BACKEND`` (dotted path of
+    a ``WordsLeg``) and ``OPTIONS``.
+    """
 
     def __init__(
-        self, alias: str, *, embedding: str | None = None, words_weight: float = WORDS
+        self,
+        alias: str,
+        *,
+        embedding: str | None = None,
+        words_weight: float = WORDS,
+        words: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(alias, embedding=embedding)
         if not 0 <= words_weight <= 1:
@@ -52,17 +68,33 @@ class DatabaseIndex(Index):
                 f"AI_ANSWERS['INDEXES'][{alias!r}]: words_weight must be from 0 to 1, "
                 f"not {words_weight!r}."
             )
+        if words is not None and (not isinstance(words, Mapping) or "BACKEND" not in words):
+            raise ConfigurationError(
+                f"AI_ANSWERS['INDEXES'][{alias!r}]: 'words' must be a dict with BACKEND and "
+                f"OPTIONS, not {words!r}."
+            )
         self.words_weight = words_weight
+        self.words = words
+        self._tidied_at = time.monotonic()
         self._tables_by_database: dict[str, Tables] = {}
 
     def make_words(self, using: str) -> WordsLeg | None:
         """Return the leg for words in the database ``using``; ``None``: vectors alone."""
+        if self.words is None:
+            return self.default_words(using)
+        setting = f"AI_ANSWERS['INDEXES'][{self.alias!r}]['OPTIONS']['words']"
+        backend = import_part(self.words["BACKEND"], setting=setting)
+        return backend(using, **self.words.get("OPTIONS", {}))
+
+    def default_words(self, using: str) -> WordsLeg | None:
+        """Return the leg for words where the settings name none."""
         vendor = connections[using].vendor
         if vendor not in WORDS_LEGS:
             raise ConfigurationError(
                 f"AI_ANSWERS['INDEXES'][{self.alias!r}]: {type(self).__name__} works on "
                 f"{' and '.join(WORDS_LEGS)}, not on {vendor!r}, which database {using!r} is; "
-                "set BACKEND to 'ai_answers.retrieval.vector_store.VectorStoreIndex'."
+                "set BACKEND to 'ai_answers.retrieval.vector_store.VectorStoreIndex', or name "
+                "another leg for 'words' in OPTIONS."
             )
         return WORDS_LEGS[vendor](using)
 
@@ -72,7 +104,11 @@ class DatabaseIndex(Index):
 
     def put(self, entries: Iterable[Entry]) -> None:
         if entries := list(entries):
-            self.tables(writing=True).put(entries)
+            tables = self.tables(writing=True)
+            with sent_before(self.alias, tables.outside, entries):
+                tables.put(entries)
+            if tables.outside and time.monotonic() > self._tidied_at + TIDY_SECONDS:
+                self._tidy(tables)
 
     def remove(self, keys: Iterable[ObjectKey]) -> int:
         return self.tables(writing=True).remove([(key, None) for key in keys])
@@ -81,10 +117,26 @@ class DatabaseIndex(Index):
         return self.tables(writing=True).remove(list(documents))
 
     def clear(self, entity_type: str | None = None) -> None:
-        self.tables(writing=True).clear(entity_type)
+        tables = self.tables(writing=True)
+        tables.clear(entity_type)
+        self._tidy(tables)
 
     def finish(self) -> None:
-        self.tables(writing=True).finish(embedding_identity(self.embedding))
+        tables = self.tables(writing=True)
+        tables.finish(embedding_identity(self.embedding))
+        self._tidy(tables)
+
+    def fill(self) -> int:
+        """Send all again to the servers that keep a part of it, as for a new or a lost one.
+
+        Nothing is embedded. Returns how many chunks were sent. Raises ``RetrievalError``.
+        """
+        tables = self.tables(writing=True)
+        return resend(self.alias, tables.using, tables.outside)
+
+    def _tidy(self, tables: Tables) -> None:
+        self._tidied_at = time.monotonic()
+        tidy(self.alias, tables.outside)
 
     def stored(
         self, entity_type: str, ids: Iterable[str] | None = None
@@ -136,12 +188,16 @@ class DatabaseIndex(Index):
         nearest = self._nearest(tables, state, query, tags=tags, limit=pool, also=[*ranked.scores])
         scores = {"bm25": ranked.scores}
         if nearest is None:
+            if ranked.failure:
+                raise ranked.failure
             ranking = list(ranked.scores.items())[:limit]
             hits = _hits(tables, ranking, "bm25", scores)
             return hits, len(hits) == len(ranking) and self._serving(state) is None
-        fused = fuse(ranked, nearest, words=self._weight(tables, state, query, language))
-        scores |= {"cosine": nearest.cosines, "fused": dict(fused)}
-        hits = _hits(tables, fused[:limit], "fused", scores)
+        weight = 0.0 if ranked.failure else self._weight(tables, state, query, language)
+        fused = fuse(ranked, nearest, words=weight)
+        kind = "vectors" if ranked.failure else "fused"
+        scores |= {"cosine": nearest.cosines, kind: dict(fused)}
+        hits = _hits(tables, fused[:limit], kind, scores)
         return hits, len(hits) == len(fused[:limit])
 
     def _weight(self, tables: Tables, state: IndexState, query: str, language: str) -> float:
@@ -161,13 +217,17 @@ class DatabaseIndex(Index):
             return Ranked(scores={}, ideal=0.0)
         # Words of a language that is not indexed are unknown, not misspelt.
         may_respell = is_in_languages(query, state.languages, language)
-        return tables.words.search(
-            words,
-            index=self.alias,
-            tags=tags,
-            limit=limit,
-            respell_in=sorted(set(map(primary_of, state.languages))) if may_respell else (),
-        )
+        try:
+            return tables.words.search(
+                words,
+                index=self.alias,
+                tags=tags,
+                limit=limit,
+                respell_in=sorted(set(map(primary_of, state.languages))) if may_respell else (),
+            )
+        except RetrievalError as error:
+            _warn("vectors", self.alias, error)
+            return Ranked(scores={}, ideal=0.0, failure=error)
 
     def _nearest(self, tables, state, query, *, tags, limit, also) -> Nearest | None:
         """Rank by vectors; ``None`` where there are none or the embedding fails."""
@@ -183,12 +243,9 @@ class DatabaseIndex(Index):
                 also=also,
             )
         except EmbeddingFailed as error:
-            # Once for each failure, not for each search while the service is left alone.
-            level = logging.INFO if isinstance(error.__cause__, Resting) else logging.WARNING
-            logger.log(level, "Searching index %r by words alone: %s", self.alias, error)
-            logger.debug("Embedding %r failed.", alias, exc_info=True)
             if tables.words is None:
                 raise
+            _warn("words", self.alias, error)
             return None
 
     def _serving(self, state: IndexState) -> str | None:
@@ -211,6 +268,13 @@ class DatabaseIndex(Index):
                 self.alias, using, words=self.make_words(using), vectors=self.make_vectors(using)
             )
         return found
+
+
+def _warn(left: str, alias: str, error: RetrievalError) -> None:
+    """Say that the other leg failed; once a failure, not for each search while it is left alone."""
+    level = logging.INFO if isinstance(error.__cause__, Resting) else logging.WARNING
+    logger.log(level, "Searching index %r by %s alone: %s", alias, left, error)
+    logger.debug("A leg of the index failed.", exc_info=True)
 
 
 def _hits(

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..exceptions import RetrievalError
 from .words import QueryWord
 
 
@@ -34,6 +35,8 @@ class Ranked:
     """BM25 by chunk id, best first."""
     ideal: float
     """The score of a chunk that held every word of the query once."""
+    failure: RetrievalError | None = None
+    """Why they say nothing, where they could not be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..exceptions import EmbeddingFailed
-from ..models import IndexedChunk, IndexedVector, IndexState
+from ..models import IndexedVector, IndexState
+from .access import open_to
 from .legs import Nearest, VectorsLeg
 from .vectors import Matrix
 
 ROWS = 2000
 """Vectors read at once."""
-BATCH = 500
-"""Values in one ``IN``: every database takes that many."""
 KEPT = 2
 """Embeddings whose matrix stays in memory: while one takes over from another, both are asked."""
 
@@ -89,9 +88,8 @@ class MemoryVectors(VectorsLeg):
         while len(nearest) < limit and asked < matrix.live:
             best = matrix.best(scores, max(asked * 4, limit))
             new = best[asked:]
-            for start in range(0, len(new), BATCH):
-                is_open = self._open_to([i for i, _ in new[start : start + BATCH]], tags)
-                nearest |= {i: s for i, s in new[start : start + BATCH] if i in is_open}
+            is_open = open_to(self.using, [i for i, _ in new], tags)
+            nearest |= {i: s for i, s in new if i in is_open}
             asked = len(best)
         nearest = dict(sorted(nearest.items(), key=lambda pair: -pair[1])[:limit])
         alive = matrix.alive(scores)
@@ -100,15 +98,6 @@ class MemoryVectors(VectorsLeg):
             usual=float(alive.mean()),
             spread=float(alive.std()),
         )
-
-    def _open_to(self, chunk_ids: Sequence[int], tags: frozenset[str]) -> set[int]:
-        """Return those chunks whose document has no tags or one of ``tags``."""
-        rows = IndexedChunk.objects.using(self.using).filter(pk__in=chunk_ids)
-        tagged = rows.filter(document__tags__isnull=False)
-        closed = set(tagged.values_list("pk", flat=True))
-        if closed and tags:
-            closed -= set(tagged.filter(document__tags__tag__in=tags).values_list("pk", flat=True))
-        return set(chunk_ids) - closed
 
     def _matrix(self, embedding: str) -> Matrix:
         """Return all vectors of ``embedding`` as of now or later."""

@@ -7,7 +7,10 @@ those can be shown and their rules decide who may see them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from ..conf import import_part
@@ -28,7 +31,8 @@ class RetrieverIndex(Index):
     Each document it returns carries ``entity_type`` and ``entity_id`` in its metadata, and if it
     has them ``language``, ``title``, ``url``, ``heading``, ``anchor``, ``position``, ``score``
     and ``access_tags`` (a list; an asker needs one of them). ``keys``: other names for these.
-    ``limit_option``: the field of the retriever that says how many to return; usually ``k``.
+    ``limit_option``: the field of the retriever that says how many to return; usually ``k``, or
+    ``search_kwargs.k`` for a key of a field.
     """
 
     is_read_only = True
@@ -44,57 +48,48 @@ class RetrieverIndex(Index):
         limit_option: str = "k",
     ) -> None:
         super().__init__(alias, embedding=embedding)
-        setting = f"AI_ANSWERS['INDEXES'][{alias!r}]"
-        if not retriever or "BACKEND" not in retriever:
+        self.setting = f"AI_ANSWERS['INDEXES'][{alias!r}]"
+        if not isinstance(retriever, Mapping) or "BACKEND" not in retriever:
             raise ConfigurationError(
-                f"{setting}: OPTIONS needs 'retriever', a dict with BACKEND and OPTIONS, "
+                f"{self.setting}: OPTIONS needs 'retriever', a dict with BACKEND and OPTIONS, "
                 f"not {retriever!r}."
             )
         if unknown := sorted((keys or {}).keys() - KEYS.keys()):
             raise ConfigurationError(
-                f"{setting}: 'keys' has no {unknown[0]!r}; known: {', '.join(KEYS)}."
+                f"{self.setting}: 'keys' has no {unknown[0]!r}; known: {', '.join(KEYS)}."
             )
-        backend = import_part(retriever["BACKEND"], setting=setting)
-        self.retriever = backend(**retriever.get("OPTIONS", {}))
+        self.settings = retriever
         self.keys = KEYS | dict(keys or {})
         self.limit_option = limit_option
+
+    @cached_property
+    def retriever(self) -> Any:
+        """The retriever, made at the first search: every save asks whether this index is ours."""
+        backend = import_part(self.settings["BACKEND"], setting=self.setting)
+        return backend(**self.settings.get("OPTIONS", {}))
 
     def search(
         self, query: str, *, tags: frozenset[str], limit: int, language: str = ""
     ) -> list[Hit]:
         if not query.strip():
             return []
-        retriever = self.retriever
-        if self.limit_option in type(retriever).model_fields:
-            retriever = retriever.model_copy(update={self.limit_option: limit})
         try:
-            documents = retriever.invoke(query)
+            documents = _limited(self.retriever, self.limit_option, limit).invoke(query)
+        except ConfigurationError:
+            raise
         except Exception as error:
             raise RetrievalError(f"The retriever of index {self.alias!r} failed.") from error
-        hits = [self._hit(document, place) for place, document in enumerate(documents)]
-        return [hit for hit, own in hits if hit and (not own or own & tags)][:limit]
+        given = [self._given(document) for document in documents]
+        named = [place for place, one in enumerate(given) if _names_an_object(one)]
+        scores = _scores([given[place]["score"] for place in named])
+        hits = [
+            (_hit(documents[place].page_content, given[place], place, score), given[place])
+            for place, score in zip(named, scores, strict=True)
+        ]
+        return [hit for hit, one in hits if _is_open(one["access_tags"], tags)][:limit]
 
-    def _hit(self, document: Any, place: int) -> tuple[Hit | None, frozenset[str]]:
-        """Return the hit and its access tags; ``None`` for a document that names no object."""
-        given = {name: document.metadata.get(key) for name, key in self.keys.items()}
-        if not given["entity_type"] or given["entity_id"] in (None, ""):
-            return None, frozenset()
-        score = given["score"]
-        chunk = Chunk(
-            id=None,
-            key=ObjectKey(str(given["entity_type"]), str(given["entity_id"])),
-            language=str(given["language"] or ""),
-            position=place if given["position"] is None else int(given["position"]),
-            text=document.page_content,
-            title=str(given["title"] or ""),
-            url=str(given["url"] or ""),
-            heading=str(given["heading"] or ""),
-            anchor=str(given["anchor"] or ""),
-        )
-        # Without a score the place says how good it is.
-        value = float(score) if score is not None else 1 / (1 + place)
-        hit = Hit(chunk=chunk, score=value, score_kind="retriever", scores={"retriever": value})
-        return hit, frozenset(map(str, given["access_tags"] or ()))
+    def _given(self, document: Any) -> dict[str, Any]:
+        return {name: document.metadata.get(key) for name, key in self.keys.items()}
 
     def put(self, entries: Iterable[Entry]) -> None:
         self._refuse()
@@ -126,3 +121,52 @@ class RetrieverIndex(Index):
         raise ConfigurationError(
             f"The index {self.alias!r} is filled by others and only read here; change it there."
         )
+
+
+def _limited(retriever: Any, option: str, limit: int) -> Any:
+    """Return the retriever asking for ``limit`` documents; itself where it has no such option."""
+    name, _, key = option.partition(".")
+    if name not in type(retriever).model_fields:
+        return retriever
+    value = {**getattr(retriever, name), key: limit} if key else limit
+    return retriever.model_copy(update={name: value})
+
+
+def _names_an_object(given: Mapping[str, Any]) -> bool:
+    return bool(given["entity_type"]) and given["entity_id"] not in (None, "")
+
+
+def _scores(given: Sequence[Any]) -> list[float]:
+    """Return scores that fall along the order: those given, or by the place where they do not.
+
+    A distance, which rises, or a score that some documents lack, says nothing here.
+    """
+    try:
+        scores = [float(score) for score in given]
+    except (TypeError, ValueError):
+        scores = [math.nan]
+    falls = all(left >= right for left, right in pairwise(scores))
+    if len(scores) == len(given) and falls and all(0 <= score < math.inf for score in scores):
+        return scores
+    return [1 / (1 + place) for place in range(len(given))]
+
+
+def _is_open(given: Any, tags: frozenset[str]) -> bool:
+    own = {given} if isinstance(given, str) else set(map(str, given or ()))
+    return not own or bool(own & tags)
+
+
+def _hit(text: str, given: Mapping[str, Any], place: int, score: float) -> Hit:
+    position = str(given["position"])
+    chunk = Chunk(
+        id=None,
+        key=ObjectKey(str(given["entity_type"]), str(given["entity_id"])),
+        language=str(given["language"] or ""),
+        position=int(position) if position.isdecimal() else place,
+        text=text,
+        title=str(given["title"] or ""),
+        url=str(given["url"] or ""),
+        heading=str(given["heading"] or ""),
+        anchor=str(given["anchor"] or ""),
+    )
+    return Hit(chunk=chunk, score=score, score_kind="retriever", scores={"retriever": score})

@@ -6,125 +6,152 @@ first. No database; feed it an ``InMemoryVectorStore`` to test it.
 
 from __future__ import annotations
 
-import hashlib
-import logging
+import inspect
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
-import numpy as np
-from langchain_core.embeddings import Embeddings
-
-from ..conf import import_part
+from ..conf import app_settings, import_part
 from ..exceptions import ConfigurationError, EmbeddingFailed, RetrievalError
 from .base import Entry
-
-logger = logging.getLogger(__name__)
+from .embeddings import embedding_identity
+from .handed import Handed, handing, making
+from .outside import Place, name_of, part_of_vectors, places_of
+from .trying import Rest, Resting, with_retries
 
 PLACEHOLDER = "{embedding}"
-NAMES = ("entity_type", "entity_id", "language", "checksum", "fingerprint", "position")
-Place = tuple[str, str, str, str, str, int]
-"""What ``NAMES`` say: it names a chunk for ever, in whatever row it is kept."""
+NAMES = ("embedding", "embedding_function", "embeddings")
+"""What stores call the argument for their embedding."""
+MOST_AT_ONCE = 1_000
+"""Chunks of one call."""
+TRIES = 3
+"""Of a call that writes. Nobody waits for those."""
+SEARCH_SECONDS = 10.0
+
+resting = Rest()
+"""Stores that have just failed on a search."""
+# Threads of their own, so that a store that hangs can be given up. A search has eight at most.
+_searches = ThreadPoolExecutor(8, thread_name_prefix="ai_answers-store")
 
 
 class Stores:
-    """The store of each embedding, made at first use."""
+    """The store of each embedding, made at first use.
 
-    def __init__(self, settings: Mapping[str, Any], *, setting: str) -> None:
+    ``settings``: ``BACKEND`` and ``OPTIONS``. ``embedding``: the alias that a store may try out
+    while it is made.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], *, setting: str, embedding: str) -> None:
         self.settings = settings
         self.setting = setting
+        self.embedding = embedding
         self._made: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     def get(self, embedding: str) -> Any:
-        options = _filled_in(self.settings.get("OPTIONS", {}), embedding)
-        key = embedding if options != self.settings.get("OPTIONS", {}) else ""
+        """Return the store for vectors of ``embedding``; raises whatever making it does."""
+        given = self.settings.get("OPTIONS", {})
+        options = _filled_in(given, embedding)
+        key = embedding if options != given else ""
         with self._lock:
             if key not in self._made:
-                backend = import_part(self.settings["BACKEND"], setting=self.setting)
-                try:
-                    try:
-                        self._made[key] = backend(embedding=_Handed(), **options)
-                    except TypeError:
-                        self._made[key] = backend(embedding_function=_Handed(), **options)
-                except TypeError as error:
-                    raise ConfigurationError(
-                        f"{self.setting}: {self.settings['BACKEND']!r} does not take the OPTIONS "
-                        f"of 'store': {error}."
-                    ) from error
+                # After a change of EMBEDDING the one before may still have an alias.
+                there_are = app_settings().EMBEDDINGS
+                same = (alias for alias in there_are if embedding_identity(alias) == embedding)
+                with making(next(same, self.embedding)):
+                    self._made[key] = self._make(options)
             return self._made[key]
 
-    def add(self, alias: str, entry: Entry) -> set[str]:
-        """Write a document's chunks; return their ids."""
-        document, stored = entry.document, entry.stored
-        places = [
-            (
-                document.key.entity_type,
-                document.key.entity_id,
-                document.language,
-                stored.checksum,
-                stored.fingerprint,
-                chunk.position,
-            )
-            for chunk in entry.chunks
-        ]
-        texts = [chunk.text for chunk in entry.chunks]
-        tags = [" ".join(sorted(document.access_tags))] * len(texts)
-        return self.write(stored.embedding, places, texts, entry.vectors, alias, tags=tags)
+    def send(self, index: str, entries: Sequence[Entry]) -> None:
+        """Write the chunks of documents with vectors. Raises ``RetrievalError``."""
+        for embedding in dict.fromkeys(entry.stored.embedding for entry in entries):
+            rows = [
+                (place, chunk.text, vector, _metadata(index, entry, place))
+                for entry in entries
+                if entry.stored.embedding == embedding
+                for place, chunk, vector in zip(
+                    places_of(entry), entry.chunks, entry.vectors, strict=True
+                )
+            ]
+            for start in range(0, len(rows), MOST_AT_ONCE):
+                self._write(index, embedding, rows[start : start + MOST_AT_ONCE])
 
-    def write(
-        self,
-        embedding: str,
-        places: Sequence[Place],
-        texts: Sequence[str],
-        vectors: np.ndarray,
-        alias: str,
-        *,
-        tags: Sequence[str],
-    ) -> set[str]:
-        ids = [store_id(alias, embedding, place) for place in places]
-        metadatas = [
-            dict(zip(NAMES, place, strict=True)) | {"index": alias, "tags": own}
-            for place, own in zip(places, tags, strict=True)
-        ]
-        store = self.get(embedding)
-        with _handing(vectors.tolist()):
-            try:
-                store.add_texts(list(texts), metadatas=metadatas, ids=ids)
-            except Exception as error:
-                raise RetrievalError(
-                    f"The vector store of {self.setting} did not take {len(ids)} chunks."
-                ) from error
-        return set(ids)
-
-    def delete(self, ids: Mapping[str, set[str]]) -> None:
-        """Take chunks out. One that fails stays as an orphan, which no search returns."""
-        for embedding, some in ids.items():
-            if some:
-                try:
-                    self.get(embedding).delete(ids=sorted(some))
-                except Exception:
-                    logger.warning("%s: %d chunks stay in the store.", self.setting, len(some))
-                    logger.debug("The store failed.", exc_info=True)
+    def withdraw(self, index: str, embedding: str, places: Sequence[Place]) -> None:
+        """Take chunks out. Raises whatever the store does."""
+        part = part_of_vectors(embedding)
+        for start in range(0, len(places), MOST_AT_ONCE):
+            some = places[start : start + MOST_AT_ONCE]
+            self.get(embedding).delete(ids=[name_of(index, part, place) for place in some])
 
     def search(
-        self, embedding: str, vector: np.ndarray, *, limit: int, **filtering: Any
+        self, embedding: str, vector: Sequence[float], *, limit: int, **filtering: Any
     ) -> list[Mapping[str, Any]]:
-        """Return the metadata of the nearest chunks, best first."""
-        with _handing([vector.tolist()]):
-            try:
-                found = self.get(embedding).similarity_search("query", k=limit, **filtering)
-            except Exception as error:
-                raise EmbeddingFailed(f"The vector store of {self.setting} failed.") from error
+        """Return the metadata of the nearest chunks, best first; not all need be ours.
+
+        A visitor waits: one try of at most ``SEARCH_SECONDS``, and none while the store is left
+        alone after a failure. Raises ``EmbeddingFailed``.
+        """
+        name = f"{self.setting} store"
+        try:
+            resting.check(name)
+        except Resting as error:
+            raise EmbeddingFailed(f"The store of {self.setting} is left alone.") from error
+
+        def ask() -> Any:
+            store = self.get(embedding)
+            with handing([], [], query=vector):
+                return store.similarity_search("query", k=limit, **filtering)
+
+        try:
+            found = _searches.submit(copy_context().run, ask).result(SEARCH_SECONDS)
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            resting.failed(name)
+            raise EmbeddingFailed(f"The store of {self.setting} failed.") from error
         return [document.metadata for document in found]
 
+    def _write(self, index: str, embedding: str, rows: Sequence[tuple]) -> None:
+        places, texts, vectors, metadatas = map(list, zip(*rows, strict=True))
+        part = part_of_vectors(embedding)
+        ids = [name_of(index, part, place) for place in places]
+        given = [vector.tolist() for vector in vectors]
 
-def store_id(alias: str, embedding: str, place: Place) -> str:
-    """Return the id of a chunk's vector in the store."""
-    said = "\0".join(map(str, (alias, embedding, *place)))
-    return hashlib.sha256(said.encode()).hexdigest()[:40]
+        def add() -> None:
+            store = self.get(embedding)
+            with handing(texts, given):
+                store.add_texts(texts, metadatas=metadatas, ids=ids)
+
+        try:
+            with_retries(add, tries=TRIES)
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            raise RetrievalError(
+                f"The store of {self.setting} did not take {len(ids)} chunks."
+            ) from error
+
+    def _make(self, options: Mapping[str, Any]) -> Any:
+        path = self.settings["BACKEND"]
+        backend = import_part(path, setting=self.setting)
+        takes = inspect.signature(backend).parameters
+        name = next((name for name in NAMES if name in takes), NAMES[0])
+        given = {name: Handed(), **options}
+        try:
+            inspect.signature(backend).bind(**given)
+        except TypeError as error:
+            raise ConfigurationError(
+                f"{self.setting}: {path!r} does not take the OPTIONS of 'store': {error}; "
+                f"it takes {', '.join(takes)}."
+            ) from error
+        return backend(**given)
+
+
+def _metadata(index: str, entry: Entry, place: Place) -> dict[str, Any]:
+    tags = " ".join(sorted(entry.document.access_tags))
+    return place._asdict() | {"index": index, "tags": tags}
 
 
 def _filled_in(value: Any, embedding: str) -> Any:
@@ -133,26 +160,3 @@ def _filled_in(value: Any, embedding: str) -> Any:
     if isinstance(value, Mapping):
         return {key: _filled_in(inner, embedding) for key, inner in value.items()}
     return value
-
-
-_handed: ContextVar[Iterator[list[float]]] = ContextVar("ai_answers_handed")
-
-
-@contextmanager
-def _handing(vectors: Sequence[list[float]]) -> Iterator[None]:
-    """Within it, a store that asks for embeddings gets ``vectors``, in order."""
-    token = _handed.set(iter(vectors))
-    try:
-        yield
-    finally:
-        _handed.reset(token)
-
-
-class _Handed(Embeddings):
-    """What a store is given as its embedding."""
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [next(_handed.get()) for _ in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        return next(_handed.get())

@@ -17,6 +17,7 @@ from ..models import IndexedChunk, IndexedDocument, IndexedTag, IndexState
 from ..values import Chunk, ObjectKey
 from .base import Entry, Stored, still_as_read
 from .legs import ChunkWords, VectorsLeg, WordsLeg
+from .outside import Outside
 from .words import words_of
 
 BATCH = 500
@@ -33,6 +34,11 @@ class Tables:
         self.using = using
         self.words = words
         self.vectors = vectors
+
+    @property
+    def outside(self) -> list[Outside]:
+        """The legs that another server keeps."""
+        return [leg for leg in (self.words, self.vectors) if isinstance(leg, Outside)]
 
     @property
     def documents(self):
@@ -195,7 +201,7 @@ class Tables:
             )
             for entry in entries
         )
-        documents = list(zip(entries, rows, strict=True))
+        documents = list(zip(entries, self._with_keys(rows), strict=True))
         IndexedTag.objects.using(using).bulk_create(
             IndexedTag(document=row, tag=tag)
             for entry, row in documents
@@ -212,12 +218,28 @@ class Tables:
             for entry, row in documents
             for chunk in entry.chunks
         )
+        chunks = self._with_keys(chunks)
         if self.words is not None:
             self.words.put(self.alias, map(_chunk_words, chunks))
         written: dict[int, list[int]] = {row.pk: [] for row in rows}
         for chunk in chunks:
             written[chunk.document_id].append(chunk.pk)
         return {_place(entry): written[row.pk] for entry, row in documents}
+
+    def _with_keys(self, rows: Sequence) -> Sequence:
+        """Return rows just written with their primary keys, which MySQL does not give back."""
+        if any(row.pk is None for row in rows):
+            if isinstance(rows[0], IndexedChunk):
+                fields = ("document_id", "position")
+                there = IndexedChunk.objects.using(self.using)
+                there = there.filter(document__in={row.document_id for row in rows})
+            else:
+                fields = ("entity_type", "entity_id", "language")
+                there = self.documents.filter(entity_id__in={row.entity_id for row in rows})
+            keys = {tuple(key): pk for pk, *key in there.values_list("pk", *fields)}
+            for row in rows:
+                row.pk = keys[tuple(getattr(row, field) for field in fields)]
+        return rows
 
     def _same_texts(self, entries: Sequence[Entry]) -> dict[tuple[ObjectKey, str], list[int]]:
         """Return the chunk ids of those documents that are here with the very same chunks."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from .. import postgres
+from .. import postgres, stores
 from .embedding import settings_with_embedding
 
 DATABASE = "ai_answers.retrieval.database.DatabaseIndex"
@@ -23,14 +23,23 @@ class Backend:
     has_vectors: bool = False
     database: str = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
+    has_opensearch: bool = False
 
     def missing(self) -> str:
         """Say what it lacks here; empty when nothing."""
+        if self.has_opensearch:
+            return stores.missing("opensearchpy", "osmem_server")
         return postgres.missing() if self.database == "postgresql" else ""
 
     def settings(self) -> dict[str, Any]:
         """Return ``AI_ANSWERS`` of the tests with the default index on this backend."""
         entry = {"BACKEND": self.path, "OPTIONS": dict(self.options)}
+        if self.has_opensearch:
+            address = f"http://127.0.0.1:{stores.running(stores.opensearch)}"
+            entry["OPTIONS"]["words"] = {
+                "BACKEND": "ai_answers.contrib.opensearch.OpenSearchWords",
+                "OPTIONS": {"hosts": [address], "index": "all-backends"},
+            }
         if self.has_vectors:
             entry["EMBEDDING"] = "concepts"
         return {**settings.AI_ANSWERS, **settings_with_embedding(), "INDEXES": {"default": entry}}
@@ -48,4 +57,5 @@ BACKENDS = [
         has_vectors=True,
         options={"store": {"BACKEND": "langchain_core.vectorstores.InMemoryVectorStore"}},
     ),
+    Backend(name="opensearch", has_opensearch=True),
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
@@ -73,8 +74,7 @@ def read_only(settings, backend, keys=None, **options):
 def port():
     if reason := stores.missing("opensearchpy", "osmem_server"):
         pytest.skip(f"search engine test: {reason}")
-    with stores.opensearch() as port:
-        yield port
+    return stores.running(stores.opensearch)
 
 
 @pytest.mark.servers
@@ -86,6 +86,7 @@ def test_words_of_a_search_engine_find_pages_that_the_asker_may_read(settings, p
         Article.objects.create(title="Gone", body="A heron that was deleted."),
     ]
     engine = client(port)
+    engine.indices.delete(index="pages", ignore_unavailable=True)
     engine.indices.create(index="pages", body={"mappings": {"properties": {
         "title": {"type": "text"}, "body": {"type": "text"},
         "page": {"type": "keyword"}, "tags": {"type": "keyword"}}}})  # fmt: skip
@@ -126,6 +127,58 @@ def test_hits_without_score_keep_their_order_and_nameless_ones_are_dropped(setti
     read_only(settings, "Fixed", documents=[documents[2], stray, documents[0], documents[1]])
     hits = search("default", "heron", asker=ANYONE)
     assert [hit.chunk.title for hit in hits] == ["Page 2", "Page 0", "Page 1"]
+
+
+def documents_of(pages, scores):
+    return [
+        Document(page_content="A heron.", metadata={"entity_type": "site.article",
+                                                     "entity_id": page.pk, "score": score})
+        for page, score in zip(pages, scores, strict=True)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("scores", [(0.1, 0.2, 0.3), (0.9, None, 0.1), (-1, -2, -3), ("x", 2, 1)])
+def test_scores_that_do_not_fall_along_the_order_leave_the_order(settings, scores):
+    """A distance rises, and some retrievers name a score for some documents only."""
+    pages = [Article.objects.create(title=f"Page {n}", body="A heron.") for n in range(3)]
+    read_only(settings, "Fixed", documents=documents_of(pages, scores))
+    hits = search("default", "heron", asker=ANYONE)
+    assert [hit.chunk.key.entity_id for hit in hits] == [str(page.pk) for page in pages]
+    assert [hit.score for hit in hits] == [1, 1 / 2, 1 / 3]
+
+
+class Counted(Fixed):
+    """Says how many to return where a vector store's own retriever does."""
+
+    search_kwargs: dict[str, Any] = {}
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return self.documents[: self.search_kwargs["k"]]
+
+
+def test_the_number_wanted_goes_where_the_retriever_takes_it(settings):
+    pages = [Article.objects.create(title=f"Page {n}", body="A heron.") for n in range(30)]
+    read_only(settings, "Counted", documents=documents_of(pages, [1] * 30))
+    settings.AI_ANSWERS["INDEXES"]["default"]["OPTIONS"]["limit_option"] = "search_kwargs.k"
+    assert len(search("default", "heron", asker=ANYONE, amount=25)) == 25
+
+
+class NotInstalled(BaseRetriever):
+    def __init__(self, **options: Any) -> None:
+        raise AssertionError("made without a search")
+
+
+def test_saving_an_object_does_not_make_the_retriever(settings):
+    """A vendor's package may take seconds to import."""
+    read_only(settings, "NotInstalled")
+    Article.objects.create(title="Saved", body="A receiver asks whether this index is ours.")
+    assert indexes_of(get_source("site.article")) == []
+
+
+def test_the_index_command_passes_it_by(settings, capsys):
+    read_only(settings, "NotInstalled")
+    call_command("ai_answers_index")
+    assert "0 added" in capsys.readouterr().out
 
 
 def test_a_failure_is_one_of_ours_and_names_the_index(settings):

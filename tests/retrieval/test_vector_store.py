@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import time
 import uuid
+from datetime import timedelta
 
 import numpy as np
 import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from ai_answers.exceptions import ConfigurationError, RetrievalError
-from ai_answers.models import IndexedVector
+from ai_answers.models import IndexLeftover
+from ai_answers.retrieval import stores as stores_module
+from ai_answers.retrieval.handed import handing
+from ai_answers.retrieval.stores import resting
+from ai_answers.retrieval.tables import Tables
 from ai_answers.retrieval.vector_store import VectorStoreIndex
 from ai_answers.values import ObjectKey
 
@@ -24,16 +33,15 @@ MEMORY = {"BACKEND": "langchain_core.vectorstores.InMemoryVectorStore"}
 def chroma_port():
     if reason := stores.missing("chromadb", "langchain_chroma"):
         pytest.skip(f"vector store test: {reason}")
-    with stores.chroma() as port:
-        yield port
+    return stores.running(stores.chroma)
 
 
-def chroma_index(port):
+def chroma_index(port, **more):
     # A collection for each test: the server knows nothing of transactions.
     options = {"host": "127.0.0.1", "port": port,
                "collection_name": f"t{uuid.uuid4().hex[:8]}-{{embedding}}"}  # fmt: skip
     store = {"BACKEND": "langchain_chroma.Chroma", "OPTIONS": options}
-    return VectorStoreIndex("default", embedding="concepts", store=store)
+    return VectorStoreIndex("default", embedding="concepts", store=store, **more)
 
 
 @pytest.mark.django_db
@@ -52,33 +60,80 @@ class TestChroma(IndexContract):
 
 
 @pytest.fixture(params=["memory", pytest.param("chroma", marks=pytest.mark.servers)])
-def index(request, db, embedding):
+def index(request, transactional_db, embedding):
+    """Transactions that end: what is withdrawn from a store, is so on commit."""
     if request.param == "memory":
         return VectorStoreIndex("default", embedding="concepts", store=MEMORY)
     return chroma_index(request.getfixturevalue("chroma_port"))
 
 
-def in_store(index):
-    store = index.stores.get(index.tables().state().embedding)
+def in_store(index, embedding=None):
+    store = index.stores.get(embedding or index.tables().state().embedding)
     if hasattr(store, "store"):
         return len(store.store)
     return len(store.get()["ids"])
+
+
+class Unsteady(InMemoryVectorStore):
+    """A store on a server that is away now and then."""
+
+    is_down = False
+    searches = 0
+
+    def add_documents(self, *args, **kwargs):
+        self._reach()
+        return super().add_documents(*args, **kwargs)
+
+    def delete(self, *args, **kwargs):
+        self._reach()
+        return super().delete(*args, **kwargs)
+
+    def similarity_search(self, *args, **kwargs):
+        Unsteady.searches += 1
+        self._reach()
+        return super().similarity_search(*args, **kwargs)
+
+    def _reach(self):
+        if Unsteady.is_down:
+            raise OSError("secret host away")
+
+
+@pytest.fixture
+def unsteady(transactional_db, embedding):
+    Unsteady.searches = 0
+    store = {"BACKEND": f"{__name__}.Unsteady"}
+    yield VectorStoreIndex("default", embedding="concepts", store=store)
+    Unsteady.is_down = False
+    resting.forget()
+
+
+def make_old():
+    IndexLeftover.objects.update(noted_at=timezone.now() - timedelta(hours=1))
 
 
 def test_meaning_is_found_and_goes_with_its_document(index):
     index.put([with_vectors(1, "espresso and kaffee"), with_vectors(2, "burglar siren")])
     assert found(index, "lounge") == ["1"]
     index.remove([ObjectKey("page", "1")])
-    assert found(index, "lounge") == []
+    assert "1" not in found(index, "lounge")
     assert in_store(index) == 1
 
 
 def test_a_changed_document_leaves_nothing_behind_in_the_store(index):
     index.put([with_vectors(1, "espresso|kaffee|lounge")])
     assert in_store(index) == 3
-    index.put([with_vectors(1, "burglar siren")])
+    index.put([with_vectors(1, "burglar siren", checksum="d")])
     assert in_store(index) == 1
     assert found(index, "alarm") == ["1"]
+    assert not IndexLeftover.objects.exists()
+
+
+def test_clearing_empties_the_store(index):
+    index.put([with_vectors(1, "espresso"), with_vectors(2, "burglar siren|alarm")])
+    embedding = index.tables().state().embedding
+    index.clear()
+    assert in_store(index, embedding) == 0
+    assert not IndexLeftover.objects.exists()
 
 
 def test_cosines_are_exact_whatever_the_store_says(index):
@@ -88,44 +143,78 @@ def test_cosines_are_exact_whatever_the_store_says(index):
     assert hit.score_kind == "fused"
 
 
-def test_hits_that_are_closed_are_made_up_for_by_asking_for_more(index):
-    index.put(
-        [with_vectors(n, "coffee", tags=["staff"]) for n in range(60)]
-        + [with_vectors(n, "coffee and a lorry") for n in range(60, 65)]
-    )
-    leg = index.tables().vectors
+def closed_and_open():
+    return [with_vectors(n, "coffee", tags=["staff"]) for n in range(60)] + [
+        with_vectors(n, "coffee and a lorry", tags=["members"]) for n in range(60, 65)
+    ]
+
+
+def nearest_to_coffee(index):
     identity = index.tables().state().embedding
     query = np.array([0, 0, 0, 1, 0, 0.1], np.float32)
-    nearest = leg.nearest(query, embedding=identity, tags=frozenset(), limit=5, also=[])
+    nearest = index.tables().vectors.nearest(
+        query, embedding=identity, tags=frozenset({"members"}), limit=5, also=[]
+    )
     chunks = index.tables().chunks(list(nearest.cosines))
-    assert {c.key.entity_id for c in chunks.values()} == {str(n) for n in range(60, 65)}
+    return {chunk.key.entity_id for chunk in chunks.values()}
+
+
+def test_hits_that_are_closed_are_made_up_for_by_asking_for_more(index):
+    index.put(closed_and_open())
+    assert nearest_to_coffee(index) == {str(n) for n in range(60, 65)}
+
+
+def of_unsteady(tags):
+    """The filter of a store that calls it so: a test of metadata."""
+    return {"filter": lambda document: set(document.metadata["tags"].split()) & tags}
+
+
+def test_a_store_that_can_filter_by_tags_is_asked_once(unsteady):
+    index = VectorStoreIndex(
+        "default",
+        embedding="concepts",
+        store=unsteady.stores.settings,
+        filter=f"{__name__}.of_unsteady",
+    )
+    index.put(closed_and_open())
+    assert nearest_to_coffee(index) == {str(n) for n in range(60, 65)}
+    assert Unsteady.searches == 1
+
+
+def of_chroma(tags):
+    return {"filter": {"tags": {"$in": ["", *tags]}}}
+
+
+@pytest.mark.servers
+def test_chroma_filters_by_tags_as_the_docs_say(transactional_db, embedding, chroma_port):
+    index = chroma_index(chroma_port, filter=f"{__name__}.of_chroma")
+    index.put([*closed_and_open(), with_vectors(99, "coffee and a lorry")])
+    identity = index.tables().state().embedding
+    query = [0, 0, 0, 1, 0, 0.1]
+    named = index.stores.search(identity, query, limit=6, **of_chroma({"members"}))
+    assert {metadata["tags"] for metadata in named} == {"", "members"}
 
 
 def test_what_else_the_store_holds_is_passed_over(index):
     index.put([with_vectors(1, "coffee")])
-    blob = bytes(IndexedVector.objects.get().vector)
-    index.stores.write(
-        index.tables().state().embedding,
-        [("page", "99", "en", "x", "y", 0)],
-        ["a stranger"],
-        np.frombuffer(blob, "<f4").reshape(1, -1),
-        "other",
-        tags=[""],
-    )
+    index.stores.send("other", [with_vectors(99, "coffee", checksum="x")])
+    store = index.stores.get(index.tables().state().embedding)
+    with handing(["not ours"], [[0, 0, 0, 1, 0, 0.1]]):
+        store.add_texts(["not ours"], metadatas=[{"who": "somebody"}], ids=["stranger"])
     assert found(index, "espresso") == ["1"]
 
 
 def test_a_store_that_was_lost_can_be_filled_again_without_embedding(index, embedding):
-    index.put([with_vectors(1, "coffee"), with_vectors(2, "siren")])
+    index.put([with_vectors(1, "coffee", tags=["members"]), with_vectors(2, "siren")])
     store = index.stores.get(index.tables().state().embedding)
     if hasattr(store, "store"):
         store.store.clear()
     else:
         store.delete(ids=store.get()["ids"])
-    assert found(index, "espresso") == []
+    assert found(index, "espresso", tags=["members"]) == []
     embedding.calls.clear()
     assert index.fill() == 2
-    assert found(index, "espresso") == ["1"]
+    assert found(index, "espresso", tags=["members"]) == ["1"]
     assert embedding.calls == []
 
 
@@ -144,30 +233,180 @@ def test_an_embedding_takes_over_without_a_gap(index, settings):
     newer.finish()
     assert found(newer, "espresso") == ["1"]
     assert in_store(newer) == 2
+    assert not IndexLeftover.objects.exists()
+
+
+def test_a_store_that_is_down_leaves_the_words_and_a_warning(unsteady, caplog):
+    unsteady.put([with_vectors(1, "coffee"), with_vectors(2, "siren")])
+    Unsteady.is_down = True
+    assert found(unsteady, "coffee") == ["1"]
+    assert "by words alone" in caplog.text and "secret" not in caplog.text
+    asked = Unsteady.searches
+    assert found(unsteady, "coffee") == ["1"]
+    assert Unsteady.searches == asked  # left alone for some seconds
+
+
+def test_a_store_that_takes_nothing_loses_nothing(unsteady):
+    unsteady.put([with_vectors(1, "coffee")])
+    Unsteady.is_down = True
+    with pytest.raises(RetrievalError, match="did not take 1 chunks") as raised:
+        unsteady.put([with_vectors(1, "siren", checksum="d")])
+    assert "secret" not in str(raised.value)
+    Unsteady.is_down = False
+    assert found(unsteady, "espresso") == ["1"]
+    unsteady.put([with_vectors(1, "siren", checksum="d")])
+    assert found(unsteady, "alarm") == ["1"]
+
+
+def test_what_could_not_be_withdrawn_goes_with_the_next_full_run(unsteady):
+    unsteady.put([with_vectors(1, "coffee|espresso"), with_vectors(2, "siren")])
+    Unsteady.is_down = True
+    unsteady.remove([ObjectKey("page", "1")])
+    Unsteady.is_down = False
+    assert "1" not in found(unsteady, "lounge")
+    assert in_store(unsteady) == 3
+    unsteady.finish()
+    assert in_store(unsteady) == 3  # others may be writing right now
+    make_old()
+    unsteady.finish()
+    assert in_store(unsteady) == 1
+    assert not IndexLeftover.objects.exists()
+
+
+class Died(BaseException):
+    """As a process does that is killed."""
+
+
+class Fragile(Tables):
+    def put(self, entries):
+        raise Died
+
+
+def test_a_crash_between_store_and_database_leaves_nothing_for_ever(unsteady):
+    unsteady.put([with_vectors(1, "coffee")])
+    tables = unsteady.tables()
+    unsteady._tables_by_database[tables.using] = Fragile(
+        "default", tables.using, words=tables.words, vectors=tables.vectors
+    )
+    with pytest.raises(Died):
+        unsteady.put([with_vectors(1, "siren", checksum="d")])
+    unsteady._tables_by_database[tables.using] = tables
+    assert in_store(unsteady) == 2
+    [hit] = unsteady.search("espresso alarm", tags=frozenset(), limit=5)
+    assert hit.chunk.text == "coffee"
+    make_old()
+    unsteady.finish()
+    assert in_store(unsteady) == 1
+    assert found(unsteady, "espresso") == ["1"]
+
+
+def test_what_was_noted_and_is_wanted_again_stays(unsteady):
+    """The store was down when it should have gone; then the page got its old text back."""
+    unsteady.put([with_vectors(1, "coffee")])
+    Unsteady.is_down = True
+    unsteady.remove([ObjectKey("page", "1")])
+    Unsteady.is_down = False
+    make_old()
+    unsteady.put([with_vectors(1, "coffee")])
+    unsteady.finish()
+    assert found(unsteady, "espresso") == ["1"]
+    assert in_store(unsteady) == 1
+
+
+def test_a_rolled_back_transaction_withdraws_nothing(unsteady):
+    unsteady.put([with_vectors(1, "coffee")])
+    with transaction.atomic():
+        unsteady.remove([ObjectKey("page", "1")])
+        assert in_store(unsteady) == 1
+        transaction.set_rollback(True)
+    assert found(unsteady, "espresso") == ["1"]
+    assert not IndexLeftover.objects.exists()
+
+
+class Wordless(VectorStoreIndex):
+    def default_words(self, using):
+        return None
 
 
 @pytest.mark.django_db
-def test_a_store_that_is_down_leaves_the_words_and_a_warning(embedding, caplog):
-    index = VectorStoreIndex("default", embedding="concepts", store=MEMORY)
-    index.put([with_vectors(1, "coffee"), with_vectors(2, "siren")])
-    index.stores._made = {"": None}  # as after the server went away: every call fails
-    assert found(index, "coffee") == ["1"]
-    assert "by words alone" in caplog.text
-    with pytest.raises(RetrievalError, match="did not take"):
-        index.put([with_vectors(3, "coffee")])
-    assert index.stats().documents == 2
-
-
-@pytest.mark.django_db
-def test_without_full_text_vectors_carry_the_search_and_a_failure_is_said(embedding, monkeypatch):
+def test_without_full_text_vectors_carry_the_search_and_a_failure_is_said(embedding):
     """As on MySQL, for which there is no leg for words."""
-    index = VectorStoreIndex("default", embedding="concepts", store=MEMORY)
-    monkeypatch.setattr(index, "make_words", lambda using: None)
+    index = Wordless("default", embedding="concepts", store=MEMORY)
     index.put([with_vectors(1, "coffee"), with_vectors(2, "siren")])
     assert found(index, "espresso") == ["1"]
     embedding.is_down = True
     with pytest.raises(RetrievalError):
         found(index, "espresso")
+
+
+@pytest.mark.django_db
+def test_a_database_that_does_not_return_keys_gets_the_same_rows(embedding, monkeypatch):
+    """As MySQL, which tells nothing about rows that were written at once."""
+    features = type(connection.features)
+    monkeypatch.setattr(features, "can_return_rows_from_bulk_insert", False)
+    index = VectorStoreIndex("default", embedding="concepts", store=MEMORY)
+    index.put(
+        [with_vectors(1, "coffee|espresso", tags=["staff"]), with_vectors(2, "siren|burglar")]
+    )
+    hits = index.search("lounge", tags=frozenset({"staff"}), limit=5)
+    assert sorted(hit.chunk.position for hit in hits) == [0, 1]
+    assert {hit.chunk.key.entity_id for hit in hits} == {"1"}
+    assert found(index, "lounge") == []
+
+
+class Probing(InMemoryVectorStore):
+    """Tries its embedding out, as stores do that want to know how long vectors are."""
+
+    def __init__(self, embeddings):
+        assert len(embeddings.embed_query("dummy")) == 6
+        super().__init__(embeddings)
+
+    def add_documents(self, documents, ids=None, **kwargs):
+        assert len(self.embedding.embed_documents(["dummy", "probe"])) == 2
+        order = list(range(len(documents)))[::-1]
+        return super().add_documents(
+            [documents[n] for n in order], ids=[ids[n] for n in order], **kwargs
+        )
+
+
+@pytest.mark.django_db
+def test_a_store_may_try_its_embedding_and_write_in_an_order_of_its_own(embedding):
+    store = {"BACKEND": f"{__name__}.Probing"}
+    index = VectorStoreIndex("default", embedding="concepts", store=store)
+    index.put([with_vectors(1, "coffee"), with_vectors(2, "siren"), with_vectors(3, "parcel")])
+    assert found(index, "espresso", limit=1) == ["1"]
+    assert found(index, "package", limit=1) == ["3"]
+
+
+def slow(embedding):
+    store = InMemoryVectorStore(embedding)
+    store.similarity_search = lambda *args, **kwargs: time.sleep(3)
+    return store
+
+
+@pytest.mark.django_db
+def test_a_store_that_hangs_is_given_up(embedding, monkeypatch):
+    monkeypatch.setattr(stores_module, "SEARCH_SECONDS", 0.2)
+    index = VectorStoreIndex("default", embedding="concepts", store={"BACKEND": f"{__name__}.slow"})
+    index.put([with_vectors(1, "coffee")])
+    started = time.monotonic()
+    assert found(index, "coffee") == ["1"]
+    assert time.monotonic() - started < 2
+    resting.forget()
+
+
+@pytest.mark.parametrize(
+    ("store", "words"),
+    [
+        ({"BACKEND": "not_installed.Store"}, "not_installed"),
+        (MEMORY | {"OPTIONS": {"collection": "x"}}, "collection"),
+    ],
+)
+@pytest.mark.django_db
+def test_a_store_that_cannot_be_made_is_named(embedding, store, words):
+    index = VectorStoreIndex("default", embedding="concepts", store=store)
+    with pytest.raises(ConfigurationError, match=words):
+        index.put([with_vectors(1, "coffee")])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,94 @@
+"""Filling another server anew from the rows of the database.
+
+In: an index's documents, chunks and vectors as they are stored. Out: calls of each outside leg's
+``send``, a few documents at a time. Nothing is embedded, and no transaction waits for a server.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..models import IndexedChunk, IndexedDocument, IndexedVector
+from ..values import Chunk, Document, ObjectKey
+from .base import Entry, Stored
+from .outside import Outside
+
+DOCUMENTS = 100
+"""Read and sent at once."""
+
+
+def resend(index: str, using: str, legs: Sequence[Outside]) -> int:
+    """Send all documents of ``index`` to ``legs``; return how many chunks."""
+    if not legs:
+        return 0
+    documents = IndexedDocument.objects.using(using).filter(index=index).order_by("pk")
+    count = last = 0
+    while rows := list(documents.filter(pk__gt=last).prefetch_related("tags")[:DOCUMENTS]):
+        last = rows[-1].pk
+        chunks = _chunks(using, rows)
+        entries = [
+            entry
+            for row in rows
+            if row.pk in chunks
+            for entry in _entries(using, row, chunks[row.pk])
+        ]
+        for leg in legs:
+            if mine := [entry for entry in entries if leg.part_of(entry)]:
+                leg.send(index, mine)
+        count += sum(len(there) for there in chunks.values())
+    return count
+
+
+def _chunks(using: str, documents: Sequence[IndexedDocument]) -> dict[int, list[IndexedChunk]]:
+    rows = IndexedChunk.objects.using(using).filter(document__in=[row.pk for row in documents])
+    found: dict[int, list[IndexedChunk]] = defaultdict(list)
+    for row in rows.order_by("document", "position"):
+        found[row.document_id].append(row)
+    return found
+
+
+def _entries(
+    using: str, document: IndexedDocument, chunks: Sequence[IndexedChunk]
+) -> Iterator[Entry]:
+    """Yield the document with each embedding it has vectors of; without any, once."""
+    vectors = IndexedVector.objects.using(using).filter(chunk__in=[chunk.pk for chunk in chunks])
+    by_embedding: dict[str, dict[int, bytes]] = defaultdict(dict)
+    for chunk_id, embedding, blob in vectors.values_list("chunk", "embedding", "vector"):
+        by_embedding[embedding][chunk_id] = bytes(blob)
+    value = Document(
+        key=ObjectKey(document.entity_type, document.entity_id),
+        language=document.language,
+        title=document.title,
+        url=document.url,
+        text="",
+        access_tags=frozenset(row.tag for row in document.tags.all()),
+    )
+    for embedding, blobs in by_embedding.items() or [("", {})]:
+        kept = [chunk for chunk in chunks if not blobs or chunk.pk in blobs]
+        yield Entry(
+            document=value,
+            stored=Stored(
+                checksum=document.checksum, fingerprint=document.fingerprint, embedding=embedding
+            ),
+            chunks=[_chunk(value, chunk) for chunk in kept],
+            vectors=np.vstack([np.frombuffer(blobs[chunk.pk], "<f4") for chunk in kept])
+            if blobs
+            else None,
+        )
+
+
+def _chunk(document: Document, row: IndexedChunk) -> Chunk:
+    return Chunk(
+        id=row.pk,
+        key=document.key,
+        language=document.language,
+        position=row.position,
+        text=row.text,
+        title=document.title,
+        url=document.url,
+        heading=row.heading,
+        anchor=row.anchor,
+    )
