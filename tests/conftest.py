@@ -11,6 +11,7 @@ import os
 import shutil
 
 import pytest
+from django.db import connection
 from hypothesis import settings
 
 # The same examples in every run, so that a change is judged by what it changed;
@@ -47,6 +48,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 database.kwargs["databases"] = ["default"]
         if reason and item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.skip(reason=f"browser test: {reason}"))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup):
+    """Let PostgreSQL drop the tests' database at the end, whatever thread still has a session."""
+    yield
+    if has_one_database():
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 @pytest.hookimpl(wrapper=True)

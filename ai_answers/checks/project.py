@@ -7,6 +7,7 @@ E011 apps, middleware or templates missing.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from importlib import import_module
 
 from django.apps import apps
@@ -16,6 +17,7 @@ from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
 from ..runs.loop import patched_threads
+from .settings import alias_entries
 
 APPS = (
     "django.contrib.auth",
@@ -23,6 +25,8 @@ APPS = (
     "django.contrib.sessions",
     "rest_framework",
 )
+OPTIONAL_APPS = ("ai_answers.contrib.pgvector",)
+"""Needed where the backend of an index is theirs."""
 MIDDLEWARE = (
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -90,7 +94,7 @@ def check_project(app_configs, **kwargs) -> list[CheckMessage]:
     """E011: something this app builds on is not there."""
     missing = [
         (f"{name} must be in INSTALLED_APPS.", f"Add '{name}'.")
-        for name in APPS
+        for name in (*APPS, *_apps_of_indexes())
         if not apps.is_installed(name)
     ]
     missing += [
@@ -107,6 +111,13 @@ def check_project(app_configs, **kwargs) -> list[CheckMessage]:
             )
         )
     return [Error(message, hint=hint, id="ai_answers.E011") for message, hint in missing]
+
+
+def _apps_of_indexes() -> list[str]:
+    """Return the optional apps whose index is in the settings."""
+    entries = [entry for entry in alias_entries("INDEXES").values() if isinstance(entry, Mapping)]
+    named = [str(entry.get("BACKEND")) for entry in entries]
+    return [app for app in OPTIONAL_APPS if any(path.startswith(f"{app}.") for path in named)]
 
 
 _TEMPLATE_BACKENDS = ("django.template.backends.django.DjangoTemplates",)

@@ -1,5 +1,5 @@
 from django.apps import AppConfig
-from django.core.checks import Tags, register
+from django.core.checks import register
 
 
 class PgVectorConfig(AppConfig):
@@ -10,4 +10,4 @@ class PgVectorConfig(AppConfig):
     def ready(self) -> None:
         from .checks import check_database
 
-        register(check_database, "ai_answers", Tags.database)
+        register(check_database, "ai_answers")
