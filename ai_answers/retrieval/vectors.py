@@ -1,6 +1,7 @@
 """Exact nearest vectors, in memory: one float32 matrix an index and embedding, per process.
 
-In: rows from the database, newer than what is loaded. Out: chunk ids and cosines, best first.
+In: rows from the database, newer than what is loaded, each with a label. Out: chunk ids and
+cosines, best first, among the rows of some labels.
 Readers never wait: each works on a snapshot that later loads do not touch. Rows that went are
 marked at once and taken out when they are many. No Django; feed it arrays to test it.
 """
@@ -20,22 +21,28 @@ COMPACT_ABOVE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A snapshot: ``vectors[:count]`` belong to ``ids[:count]``; ``GONE`` marks dead rows."""
+    """A snapshot: ``vectors[:count]`` belong to ``ids[:count]``; ``GONE`` marks dead rows.
+
+    ``labels[:count]``: small numbers from 0, which mean something to the caller alone.
+    """
 
     vectors: np.ndarray
     ids: np.ndarray
+    labels: np.ndarray
     count: int = 0
     gone: int = 0
 
     @classmethod
     def empty(cls) -> Matrix:
-        return cls(np.empty((0, 0), np.float32), np.empty(0, np.int64))
+        return cls(np.empty((0, 0), np.float32), np.empty(0, np.int64), np.empty(0, np.int32))
 
     @property
     def live(self) -> int:
         return self.count - self.gone
 
-    def with_rows(self, ids: Sequence[int], rows: np.ndarray) -> Matrix:
+    def with_rows(
+        self, ids: Sequence[int], rows: np.ndarray, labels: Sequence[int] | None = None
+    ) -> Matrix:
         """Append; space is grown by half, so loading n rows one by one stays linear."""
         if self.count and rows.shape[1] != self.vectors.shape[1]:
             raise EmbeddingFailed(
@@ -43,18 +50,21 @@ class Matrix:
                 "dimensions; run ai_answers_index --rebuild."
             )
         needed = self.count + len(ids)
-        vectors, all_ids = self.vectors, self.ids
+        vectors, all_ids, all_labels = self.vectors, self.ids, self.labels
         if needed > len(all_ids):
             space = max(needed, len(all_ids) * 3 // 2)
             vectors = np.empty((space, rows.shape[1]), np.float32)
             all_ids = np.full(space, GONE, np.int64)
+            all_labels = np.zeros(space, np.int32)
             if self.count:
                 vectors[: self.count] = self.vectors[: self.count]
                 all_ids[: self.count] = self.ids[: self.count]
+                all_labels[: self.count] = self.labels[: self.count]
         # Beyond ``count`` nobody reads yet, also when the arrays are shared.
         vectors[self.count : needed] = rows
         all_ids[self.count : needed] = ids
-        return Matrix(vectors, all_ids, needed, self.gone)
+        all_labels[self.count : needed] = 0 if labels is None else labels
+        return Matrix(vectors, all_ids, all_labels, needed, self.gone)
 
     def keeping(self, ids: np.ndarray) -> Matrix:
         """Take out all rows but those of ``ids``."""
@@ -71,10 +81,10 @@ class Matrix:
             return self
         if gone > self.count * COMPACT_ABOVE:
             rows = np.flatnonzero(kept)
-            return Matrix(self.vectors[rows], self.ids[rows], len(rows), 0)
+            return Matrix(self.vectors[rows], self.ids[rows], self.labels[rows], len(rows), 0)
         marked = self.ids.copy()
         marked[: self.count][~kept] = GONE
-        return Matrix(self.vectors, marked, self.count, gone)
+        return Matrix(self.vectors, marked, self.labels, self.count, gone)
 
     def cosines(self, query: np.ndarray) -> np.ndarray:
         """Return one number a row, -1 for dead ones."""
@@ -88,15 +98,23 @@ class Matrix:
             scores[self.ids[: self.count] == GONE] = -1.0
         return scores
 
-    def best(self, scores: np.ndarray, limit: int) -> list[tuple[int, float]]:
-        """Return ids and cosines of the ``limit`` best rows, best first, ties by id."""
-        limit = min(limit, self.live)
-        if limit <= 0:
-            return []
+    def best(
+        self, scores: np.ndarray, limit: int, *, labelled: np.ndarray | None = None
+    ) -> list[tuple[int, float]]:
+        """Return ids and cosines of the ``limit`` best rows, best first, ties by id.
+
+        ``labelled``: one truth value a label; only the rows of true ones count.
+        """
         ids = self.ids[: self.count]
-        rows = np.argpartition(scores, -limit)[-limit:]
+        counts = ids != GONE
+        if labelled is not None:
+            counts &= labelled[self.labels[: self.count]]
+        rows = np.flatnonzero(counts)
+        if limit < len(rows):
+            there = scores[rows]
+            rows = rows[np.argpartition(there, -limit)[-limit:]] if limit > 0 else rows[:0]
         rows = rows[np.lexsort((ids[rows], -scores[rows]))]
-        return [(int(ids[row]), float(scores[row])) for row in rows if ids[row] != GONE]
+        return [(int(ids[row]), float(scores[row])) for row in rows]
 
     def alive(self, scores: np.ndarray) -> np.ndarray:
         """Return the cosines without those of dead rows."""

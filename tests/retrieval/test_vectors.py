@@ -39,6 +39,16 @@ def test_few_rows_are_marked_and_many_are_taken_out():
     assert (taken.count, taken.live) == (6, 6)
 
 
+def test_only_rows_of_the_wanted_labels_count():
+    rows = np.tile(ROWS[0], (4, 1))
+    matrix = Matrix.empty().with_rows([1, 2], rows[:2], [0, 1]).with_rows([3, 4], rows[2:], [1, 0])
+    scores = matrix.cosines(query(0))
+    assert [i for i, _ in matrix.best(scores, 9, labelled=np.array([False, True]))] == [2, 3]
+    few = matrix.without([2])
+    assert few.best(few.cosines(query(0)), 9, labelled=np.array([False, True])) == [(3, 1.0)]
+    assert matrix.best(scores, 9, labelled=np.array([False, False])) == []
+
+
 def test_cosines_of_named_chunks_are_read_off():
     matrix = Matrix.empty().with_rows([5, 6], ROWS[:2])
     assert matrix.of(matrix.cosines(query(1)), [6, 99]) == {6: 1.0}
