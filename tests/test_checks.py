@@ -558,6 +558,9 @@ def test_a_lowest_score_for_another_kind_of_score_is_a_warning():
     made.tools.update(min_score=2.5, score_kind="bm25")
     IndexedDocument.objects.create(index="default", entity_type="site.article", entity_id="1")
     assert "W018" not in ids(**DEFAULT)
+    made.tools.update(score_kind="")  # set in code: nothing tells what it is for
+    assert "no kind" in texts("W018", **DEFAULT)[0]
+    made.tools.update(score_kind="bm25")
     reranked = {"default": {"BACKEND": DATABASE_INDEX, "RERANKER": "order"}}
     backend = {"order": {"BACKEND": "ai_answers.retrieval.rerank_endpoint.RerankEndpoint"}}
     with answers(INDEXES=reranked, RERANKERS=backend):

@@ -31,19 +31,22 @@ def kind_for(tool: AgentTool) -> str:
 
 @register("ai_answers", Tags.database)
 def check_scores(app_configs, databases=None, **kwargs) -> list[CheckMessage]:
-    """W018: scores of another kind are on another scale, so the old limit cuts at random."""
+    """W018: scores of another kind are on another scale, so the old limit cuts at random.
+
+    One that was set elsewhere than in the admin has no kind noted, so nothing tells.
+    """
     messages: list[CheckMessage] = []
     for agent in _agents(databases):
         for tool in agent.tools.all():
             kind = kind_for(tool)
-            if kind and tool.score_kind and kind != tool.score_kind:
+            if kind and kind != tool.score_kind:
+                chosen = f"{tool.score_kind!r} scores" if tool.score_kind else "no kind of scores"
                 messages.append(
                     Warning(
                         f"The lowest score {tool.min_score} of agent {agent.slug!r} was chosen "
-                        f"for {tool.score_kind!r} scores, but index {tool.index!r} now ends with "
-                        f"{kind!r} scores.",
+                        f"for {chosen}, but index {tool.index!r} ends with {kind!r} scores.",
                         hint="Try questions with manage.py ai_answers_search, then choose another "
-                        "or none in the admin.",
+                        "or none in the admin, and save the agent there; in code, set score_kind.",
                         obj=agent,
                         id="ai_answers.W018",
                     )

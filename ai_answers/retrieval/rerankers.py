@@ -12,7 +12,7 @@ import logging
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..conf import alias_settings
 from ..exceptions import trace
@@ -37,7 +37,13 @@ def get_reranker(alias: str) -> Any:
     return _made.get(alias)
 
 
-def rerank(alias: str, query: str, hits: Sequence[Hit]) -> list[Hit]:
+class Reranked(NamedTuple):
+    hits: list[Hit]
+    failed: bool = False
+    """Whether they are in the order in which they came."""
+
+
+def rerank(alias: str, query: str, hits: Sequence[Hit]) -> Reranked:
     """Return ``hits`` as the reranker orders them; ``score_kind`` becomes its alias.
 
     Scores are read from ``metadata["relevance_score"]``; a reranker that gives none keeps the
@@ -45,7 +51,7 @@ def rerank(alias: str, query: str, hits: Sequence[Hit]) -> list[Hit]:
     longer than the alias's ``SECONDS`` has failed; one that fails is left alone for some seconds.
     """
     if not hits:
-        return []
+        return Reranked([])
     try:
         resting.check(alias, alone=True)
         found = _ask(alias, query, hits)
@@ -62,8 +68,8 @@ def rerank(alias: str, query: str, hits: Sequence[Hit]) -> list[Hit]:
         logger.debug("Reranker %r failed.", alias, exc_info=True)
     else:
         _works(alias)
-        return found
-    return list(hits)
+        return Reranked(found)
+    return Reranked(list(hits), failed=True)
 
 
 def _works(alias: str) -> None:

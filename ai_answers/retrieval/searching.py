@@ -9,7 +9,7 @@ the site and must not be shown to the asker.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from ..sources.access import access_tags_of, viewable
 from ..sources.languages import closest, serves
 from ..values import Asker, Hit, ObjectKey
 from .aliases import get_index, index_settings
-from .rerankers import rerank
+from .rerankers import Reranked, rerank
 
 logger = logging.getLogger(__name__)
 
@@ -105,12 +105,13 @@ def explain(
     _mark(fates, allowed, readable, "other_language")
     pool = readable[:wanted]
     _mark(fates, readable, pool, "beyond_pool" if reranker else "beyond")
-    ordered = rerank(reranker, query, pool) if reranker else pool
+    reranked = rerank(reranker, query, pool) if reranker else Reranked(pool)
+    ordered = reranked.hits
     _mark(fates, pool, ordered, "reranked_away")
     kind = ordered[0].score_kind if ordered else ""
-    notes = _notes(alias, kind)
     # Scores of another kind are on another scale: the gate would cut at random.
-    floor = float("-inf") if min_score is None or notes else min_score
+    is_comparable = kind == score_kind_of(alias)
+    floor = min_score if min_score is not None and is_comparable else float("-inf")
     high = [hit for hit in ordered if hit.score >= floor]
     _mark(fates, ordered, high, "low")
     hits = high[:amount]
@@ -123,7 +124,7 @@ def explain(
             *(Candidate(hit=hit, fate="hit") for hit in hits),
             *sorted(rest, key=lambda candidate: -candidate.hit.score),
         ),
-        notes=notes,
+        notes=tuple(_notes(alias, found, reranker if reranked.failed else None)),
         score_kind=kind,
     )
 
@@ -142,12 +143,13 @@ def _find(alias: str, query: str, *, asker: Asker, wanted: int) -> tuple[list[Hi
         limit *= POOL_FACTOR
 
 
-def _notes(alias: str, kind: str) -> tuple[str, ...]:
-    expected = score_kind_of(alias)
-    if not kind or kind == expected:
-        return ()
-    logger.info("Searching index %r: scores are %r instead of %r.", alias, kind, expected)
-    return (f"scores are {kind!r} instead of {expected!r}",)
+def _notes(alias: str, found: Sequence[Hit], failed_reranker: str | None) -> Iterator[str]:
+    expected, kind = get_index(alias).score_kind, found[0].score_kind if found else ""
+    if kind and kind != expected:
+        logger.info("Searching index %r: scores are %r instead of %r.", alias, kind, expected)
+        yield f"scores are {kind!r} instead of {expected!r}"
+    if failed_reranker is not None:
+        yield f"reranker {failed_reranker!r} failed; the order is the index's"
 
 
 def _mark(

@@ -158,7 +158,7 @@ def evaluate(name: str, queries, language: str, bar: float | None = None) -> Non
             started = time.perf_counter()
             hits = index.search(query, tags=frozenset(), limit=60, language=language)
             if leg == "reranked":
-                hits = [*rerank("bench", query, hits[:20]), *hits[20:]]
+                hits = [*rerank("bench", query, hits[:20]).hits, *hits[20:]]
             seconds.append(time.perf_counter() - started)
             found = list(dict.fromkeys(hit.chunk.key.entity_id for hit in hits))[:20]
             values.append(ndcg(found, relevant))

@@ -21,8 +21,8 @@ from ai_answers.conf import app_settings
 from ai_answers.exceptions import AnswersError
 from ai_answers.indexing import Report, index_objects, index_source, is_in_index
 from ai_answers.indexing.watching import Watch
+from ai_answers.indexing.whole import index_all
 from ai_answers.management.terminal import printable, quiet_logs, tables_needed
-from ai_answers.retrieval import get_index
 from ai_answers.sources import DirectorySource, registered
 
 INTERRUPTED = 130
@@ -81,6 +81,7 @@ class Command(BaseCommand):
         if options["since"] and options["rebuild"]:
             raise CommandError("--since and --rebuild do not go together.")
         self.failures: dict[str, str] = {}
+        self.named = 0
         with tables_needed(), quiet_logs(unless=options["traceback"] or self.verbosity > 1):
             self._index_all(options)
         if failed := len(self.failures):
@@ -112,13 +113,13 @@ class Command(BaseCommand):
             self._watch(sources)
 
     def _index(self, alias: str, sources: list, options: dict[str, Any]) -> Report:
-        total, index = Report(), get_index(alias)
-        mine = [source for source in sources if is_in_index(source, alias)]
-        for source in mine:
-            bar = Bar(self, f"{alias}: {source.name}")
-            named = len(self.failures)
-            total += bar.ended(
-                index_source(
+        if not options["source"] and not options["since"]:
+            return self._index_whole(alias, options)
+        total = Report()
+        for source in sources:
+            if is_in_index(source, alias):
+                bar = Bar(self, f"{alias}: {source.name}")
+                report = index_source(
                     source,
                     index=alias,
                     rebuild=options["rebuild"],
@@ -127,19 +128,36 @@ class Command(BaseCommand):
                     progress=bar,
                     on_failure=partial(self._keep_failure, source.name),
                 )
-            )
-            self._name_failures(since=named)
-        if options["source"] or options["since"]:
-            return total
-        for name in sorted(index.entity_types() - {source.name for source in mine}):
-            removed = len(index.stored(name))
-            if not options["dry_run"]:
-                index.clear(name)
-            self._say(f"{alias}: {name}: no such source any more, {removed} removed")
-            total += Report(removed=removed)
-        if not options["dry_run"] and not total.failed:
-            index.finish()
+                self._source_ended(bar, report)
+                total += report
         return total
+
+    def _index_whole(self, alias: str, options: dict[str, Any]) -> Report:
+        bars: dict[str, Bar] = {}
+
+        def moved(name: str, done: int, total: int) -> None:
+            if name not in bars:
+                bars[name] = Bar(self, f"{alias}: {name}")
+            bars[name](done, total)
+
+        def ended(name: str, report: Report) -> None:
+            if name in bars:
+                self._source_ended(bars[name], report)
+            else:
+                self._say(f"{alias}: {name}: no such source any more, {report.removed} removed")
+
+        return index_all(
+            alias,
+            rebuild=options["rebuild"],
+            dry_run=options["dry_run"],
+            progress=moved,
+            on_failure=self._keep_failure,
+            on_source=ended,
+        )
+
+    def _source_ended(self, bar: Bar, report: Report) -> None:
+        bar.ended(report)
+        self._name_failures()
 
     def _watch(self, sources: list) -> None:
         watch = Watch([source for source in sources if isinstance(source, DirectorySource)])
@@ -163,13 +181,11 @@ class Command(BaseCommand):
         reason = f"{type(error).__name__}: {lines[0] if lines else ''}".rstrip(": ")
         self.failures.setdefault(f"{source} {entity_id}", reason)
 
-    def _name_failures(self, *, since: int) -> None:
-        """Name what could not be read in the source just ended; behind the first few, only count.
-
-        ``since``: failures known before it.
-        """
-        new = list(self.failures.items())[since:]
-        room = max(0, NAMED - since)
+    def _name_failures(self) -> None:
+        """Name what could not be read in the source just ended; behind a few, only count."""
+        new = list(self.failures.items())[self.named :]
+        room = max(0, NAMED - self.named)
+        self.named = len(self.failures)
         for what, reason in new[:room]:
             self.stderr.write(printable(f"{what}: {reason}"[:REASON_CHARS]))
         if len(new) > room:
@@ -244,8 +260,7 @@ class Bar:
         rate, left = done / seconds, round((total - done) * seconds / done)
         return f"  {rate:.0f}/s  {left // 60}:{left % 60:02} left"
 
-    def ended(self, report: Report) -> Report:
+    def ended(self, report: Report) -> None:
         if self.is_live:
             self.command.stdout.write("\r\x1b[K", ending="")
         self.command._say(f"{self.label}: {report}")
-        return report
