@@ -95,7 +95,7 @@ class Settings:
     RETENTION_DAYS: int | None = 90
     """Age at which ``ai_answers_purge`` deletes conversations; ``None`` keeps them."""
     LOG_TEXT: bool = False
-    """Whether run logs may hold questions, prompts and answers."""
+    """Whether run logs may hold prompts, tool calls and the model's own words."""
 
     SCOPE: str | Callable[..., Any] | None = None
     """``callable(request) -> value`` handed to sources as ``asker.scope``; plain data only."""

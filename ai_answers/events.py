@@ -1,13 +1,16 @@
 """What happens inside one run, as frozen values in order. No Django, no I/O.
 
-agent     → RoundStarted, ToolStarted, ToolFinished, TextDelta
+agent     → RoundStarted, PromptSent, RoundFinished, ToolStarted, ToolFinished, ToolDeclined,
+            TextDelta
 citations → TextDelta (``[n]`` final), CitationFound
 rendering → PartChanged
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from .values import Usage
 
@@ -18,6 +21,14 @@ class RoundStarted:
 
     number: int
     """From 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSent:
+    """The model call of the round goes out."""
+
+    messages: Sequence[Any]
+    """LangChain messages, as they are sent; not to be changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +47,10 @@ class ToolStarted:
     name: str
     query: str
     """What it looks for, for the status line; empty when it has no query."""
+    call_id: str = field(default="", compare=False)
+    """Unique in its run; its ``ToolFinished`` has the same."""
+    arguments: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What the model chose, after ``tool_pre_execute``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +58,24 @@ class ToolFinished:
     """A tool call ended and its signal was sent; sources may have been added."""
 
     name: str
+    call_id: str = field(default="", compare=False)
+    message: str = field(default="", compare=False)
+    """What the model reads of it."""
+    output: Any = field(default=None, compare=False)
+    """The tool's structured output, or ``None``."""
+    failure: str = field(default="", compare=False)
+    """Why it did not do what it was asked, without a word of anybody's; empty when it did."""
+    seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolDeclined:
+    """A tool call was not carried out, and the model was told."""
+
+    name: str
+    reason: str
+    """``unknown``, ``not_json``, ``too_long``, ``too_many``, or ``repeated``: it got the result
+    of the same call before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +122,11 @@ class PartChanged:
 
 Event = (
     RoundStarted
+    | PromptSent
     | RoundFinished
     | ToolStarted
     | ToolFinished
+    | ToolDeclined
     | TextDelta
     | SourceCited
     | CitationFound

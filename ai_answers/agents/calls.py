@@ -13,6 +13,7 @@ import asyncio
 import dataclasses
 import json
 import logging
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ from pydantic import ValidationError
 
 from ..bursts import ShuttingDown, search_burst
 from ..conf import app_settings
-from ..events import Event, ToolFinished, ToolStarted
+from ..events import Event, ToolDeclined, ToolFinished, ToolStarted
 from ..exceptions import AnswersError, RunFailed, trace
 from ..models import AgentTool
 from ..signals import tool_finished, tool_pre_execute
@@ -49,7 +50,7 @@ TOO_SLOW = "The tool took too long. Go on without it."
 FAILED = "The tool failed. Go on without it."
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Work:
     """One call on its way through the phases."""
 
@@ -58,8 +59,9 @@ class _Work:
     tool: BaseTool | None = None
     message: str = ""
     output: Any = None
-    heard: bool = False
-    """Whether the signals are sent for it."""
+    failure: str = ""
+    """Why it was not, or not well, carried out; for the run log."""
+    seconds: float = 0.0
 
 
 class Toolbox:
@@ -95,13 +97,28 @@ class Toolbox:
         limit = app_settings().MAX_TOOL_CALLS
         works = [self._plan(call, over=place >= limit) for place, call in enumerate(requested)]
         new = self._new(works)
+        for work in works:
+            if work not in new:
+                yield ToolDeclined(name=work.call.name, reason=work.failure or "repeated")
         for work in new:
             await self._announce(work)
-            yield ToolStarted(name=work.call.name, query=work.call.query)
+            yield ToolStarted(
+                name=work.call.name,
+                query=work.call.query,
+                call_id=work.call.id,
+                arguments=work.call.arguments,
+            )
         await self._carry_out([work for work in new if not work.message])
         for work in new:
             await self._conclude(work)
-            yield ToolFinished(name=work.call.name)
+            yield ToolFinished(
+                name=work.call.name,
+                call_id=work.call.id,
+                message=work.message,
+                output=work.output,
+                failure=work.failure,
+                seconds=work.seconds,
+            )
         self.only_repeats = bool(works) and not new and all(w.key in self._answers for w in works)
         self.messages = [
             ToolMessage(
@@ -119,11 +136,14 @@ class Toolbox:
         call = ToolCall(id=requested.id, name=requested.name, arguments=dict(arguments or {}))
         work = _Work(call, key=f"{requested.name} {json.dumps(arguments, sort_keys=True)}")
         if over:
-            work.message = TOO_MANY
+            work.message, work.failure = TOO_MANY, "too_many"
         elif requested.name not in self.tools:
             work.message = UNKNOWN.format(names=", ".join(self.tools) or "none")
+            work.failure = "unknown"
+        elif arguments is None and requested.is_too_long:
+            work.message, work.failure = TOO_LONG, "too_long"
         elif arguments is None:
-            work.message = TOO_LONG if requested.is_too_long else NOT_JSON
+            work.message, work.failure = NOT_JSON, "not_json"
         else:
             work.tool = self.tools[requested.name]
         return work
@@ -152,7 +172,7 @@ class Toolbox:
                 trace(error),
             )
             logger.debug("A receiver of tool_pre_execute failed.", exc_info=True)
-            work.message = FAILED
+            work.message, work.failure = FAILED, f"tool_pre_execute: {type(error).__name__}"
 
     async def _carry_out(self, works: Sequence[_Work]) -> None:
         tasks = [asyncio.ensure_future(self._execute(work)) for work in works]
@@ -173,7 +193,9 @@ class Toolbox:
         row = self._row(work.call.name)
         arguments, work.message = applied(work.tool, row.arguments, work.call.arguments)
         if work.message:
+            work.failure = "wrong_arguments"
             return
+        began = time.perf_counter()
         try:
             async with asyncio.timeout(app_settings().TOOL_SECONDS):
                 call = dataclasses.replace(work.call, arguments=arguments)
@@ -183,19 +205,22 @@ class Toolbox:
         except TimeoutError:
             # A sync tool's thread cannot be stopped; what it still finds is thrown away.
             logger.warning("Tool %r took too long.", work.call.name)
-            work.message = TOO_SLOW
+            work.message, work.failure = TOO_SLOW, "too_slow"
         except ValidationError as error:
             work.message = wrong_arguments(self._shown[work.call.name], error)
+            work.failure = "wrong_arguments"
         except ShuttingDown:
             raise
         except Exception as error:
             logger.error("Tool %r failed: %s", work.call.name, trace(error))
             logger.debug("Tool %r failed.", work.call.name, exc_info=True)
-            work.message = FAILED
+            work.message, work.failure = FAILED, type(error).__name__
         else:
             if work.tool.return_direct and not self.direct:
                 # Whoever reads the answer gets all of it, up to ``MAX_ANSWER_CHARS``.
                 self.direct = clean_text(work.message[: app_settings().MAX_ANSWER_CHARS + 1])
+        finally:
+            work.seconds = time.perf_counter() - began
 
     async def _list(self, work: _Work, row: AgentTool) -> None:
         """Find the objects that a source tool named, for this asker alone.

@@ -20,7 +20,7 @@ from langchain_core.tools import BaseTool
 from ..bursts import ShuttingDown
 from ..chat_models import aget_chat_model
 from ..conf import app_settings
-from ..events import Event, RoundFinished, RoundStarted, TextDelta
+from ..events import Event, PromptSent, RoundFinished, RoundStarted, TextDelta
 from ..exceptions import AnswersError, ConfigurationError, RunFailed, trace
 from ..signals import agent_finished, agent_started, pre_system_prompt
 from ..tools import get_tool, is_required
@@ -166,6 +166,7 @@ class _Run:
             fixed_tokens=fixed_tokens,
             boundary=self.context.boundary,
         )
+        yield PromptSent(messages=messages)
         separator = self._separator()
         try:
             async with aclosing(step.text(model, messages)) as pieces:

@@ -63,6 +63,8 @@ class SearchOutput:
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
     """What went other than set up, such as an embedding that failed; for those who run the site."""
+    candidates: tuple[retrieval.Candidate, ...] = ()
+    """All that was found, and what became of it; not for the asker."""
 
 
 def resolve_search(agent: Agent) -> AgentTool | None:
@@ -101,8 +103,9 @@ def make_search_tool(agent_tool: AgentTool, context: AgentRunContext) -> BaseToo
             # Whatever it was, the model can still say that it could not look (T4).
             logger.error("Searching index %r failed: %s", agent_tool.index, trace(error))
             logger.debug("Searching index %r failed.", agent_tool.index, exc_info=True)
-            return FAILED, None
-        output = SearchOutput(hits=found.hits, notes=found.notes)
+            note = f"the search failed: {type(error).__name__}"
+            return FAILED, SearchOutput(hits=(), notes=(note,))
+        output = SearchOutput(hits=found.hits, notes=found.notes, candidates=found.candidates)
         return (_summary(output) if found.hits else NOTHING_FOUND), output
 
     return StructuredTool.from_function(

@@ -32,6 +32,7 @@ from .coalescing import Coalescer
 from .conversations import RunSpec
 from .links import link_policy
 from .preparing import Prepared, prepare
+from .recording import RunRecord
 from .sourcing import to_json
 from .tool_output import tool_message
 from .turns import Closing
@@ -66,6 +67,7 @@ class Pipeline:
         self._references: dict[int, Reference] = {}
         self._length = 0
         self._notes: dict[str, None] = {}
+        self._record = RunRecord(keep_text=app_settings().LOG_TEXT)
         self._writer = AnswerWriter(
             format=spec.format,
             links=link_policy(spec.origin),
@@ -78,6 +80,12 @@ class Pipeline:
         """Answer: from the first search to the last delta."""
         prepared = self._prepared = await search_burst(prepare, self.spec)
         self._first_sources = prepared.sources.all
+        self._record.begin(
+            chat_model=prepared.agent.chat_model,
+            model_name=prepared.agent.model_name,
+            history=len(prepared.history) // 2,
+            held=self._first_sources,
+        )
         if self._first_sources:
             await self._show_sources()
         context = self._context = AgentRunContext(
@@ -107,6 +115,7 @@ class Pipeline:
     async def _read(self, events: Any, coalescer: Coalescer) -> None:
         limit = app_settings().MAX_ANSWER_CHARS
         async for event in events:
+            self._record.feed(event)
             if isinstance(event, TextDelta):
                 room = limit - self._length
                 self._length += len(event.text)
@@ -152,17 +161,20 @@ class Pipeline:
                 outcome = self._judge()
                 if outcome == "no_answer" and self._prepared:
                     self._say(self._prepared.no_answer_message)
+        sources = self._prepared.sources.all if self._prepared else ()
+        # From the context: it also counts a round that was cut off.
+        usage = self._context.usage if self._context else Usage()
         return Closing(
             outcome=outcome,
             text=writer.text,
             parts=tuple(writer.parts),
             references=tuple(reference.as_dict() for reference in self._cited()),
-            sources=tuple(to_json(self._prepared.sources.all)) if self._prepared else (),
-            # From the context: it also counts a round that was cut off.
-            usage=self._context.usage if self._context else Usage(),
+            sources=tuple(to_json(sources)),
+            usage=usage,
             invalid_citations=writer.invalid_citations,
             notes=tuple(self._notes),
             error_code=error_code,
+            record=self._record.entry(sources=sources, cited=writer.cited, usage=usage),
         )
 
     def ids(self) -> dict[str, Any]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from ..conf import app_settings
-from ..models import Conversation, Run, Turn
+from ..exceptions import trace
+from ..models import Conversation, Run, RunLog, Turn
 from ..signals import answer_finished
 from ..tokens import count_tokens
 from ..values import Frame, Outcome, Usage
@@ -43,6 +45,10 @@ class Closing:
     notes: tuple[str, ...] = ()
     """What went other than set up on the way; see ``SearchOutput.notes``."""
     error_code: str = ""
+    error: str = ""
+    """Type and place of what ended it, for the run log; nobody's words."""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of its log entry; see ``recording``."""
     retryable: bool = True
     """Whether asking the same again may help, where there is an error."""
 
@@ -76,6 +82,7 @@ def close_turn(run_id: Any, closing: Closing, *, frame: Frame, sequence: int) ->
         turn.sources = list(closing.sources)
         turn.usage = closing.usage.as_dict()
         turn.invalid_citations = closing.invalid_citations
+        turn.log_id = _log(run, closing)
         turn.finished_at = run.finished_at
         turn.save()
         conversation = turn.conversation
@@ -84,6 +91,28 @@ def close_turn(run_id: Any, closing: Closing, *, frame: Frame, sequence: int) ->
         conversation.save(update_fields=["expires_at"])
         budgets.settle(run.reserved, used_tokens=closing.usage.total_tokens)
     return turn
+
+
+def _log(run: Run, closing: Closing) -> str | None:
+    """Write the run's log entry and return its id; an answer is never lost for it (D46)."""
+    fields = {
+        "input_tokens": closing.usage.input_tokens,
+        "output_tokens": closing.usage.output_tokens,
+        **closing.record,
+    }
+    try:
+        with transaction.atomic():
+            entry = RunLog.objects.create(
+                run=run,
+                outcome=closing.outcome,
+                error_code=closing.error_code,
+                error=closing.error,
+                **fields,
+            )
+    except (DatabaseError, ValueError, TypeError) as error:
+        logger.error("Run %s could not be logged: %s", run.pk, trace(error))
+        return None
+    return str(entry.pk)
 
 
 def announce(turn: Turn, closing: Closing, *, run_id: Any, seconds: float) -> None:

@@ -42,13 +42,16 @@ def encode(entry: Entry | None, *, may_see_traces: bool) -> str:
     data = dict(entry.frame.data)
     if entry.frame.kind == "error":
         data["message"] = str(message_for(data["code"]))
-    if entry.frame.kind in ("done", "stopped") and may_see_traces:
-        data |= trace_ids(data)
+    if entry.frame.kind in ("done", "stopped"):
+        ids = trace_ids(data)
+        data = {name: value for name, value in data.items() if name not in ids}
+        if may_see_traces:
+            data |= ids
     # A string, already JSON: the encoder would write a dict as a Python repr.
     payload = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return sse_encode_event(entry.frame.kind, payload, event_id=str(entry.id))
 
 
 def trace_ids(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``log_id`` and ``trace_id``; null until runs are logged (D21)."""
+    """Return ``log_id`` and ``trace_id``, for those who may see them (D21); null where none is."""
     return {"log_id": data.get("log_id"), "trace_id": data.get("trace_id")}

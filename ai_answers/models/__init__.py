@@ -13,6 +13,7 @@ from .index import (
     IndexState,
 )
 from .jobs import IndexingJob
+from .logs import RunLog
 from .runs import Run
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "IndexingJob",
     "QuestionBlock",
     "Run",
+    "RunLog",
     "SourcesBlock",
     "Turn",
 ]

@@ -106,7 +106,7 @@ def _failed(run: live.LiveRun, error: Exception) -> Closing:
     except Exception as flaw:
         logger.error("Run %s: its stages could not be flushed: %s", run.id, trace(flaw))
         closing = Closing(outcome="failed", error_code=code)
-    return replace(closing, retryable=retryable)
+    return replace(closing, retryable=retryable, error=trace(error))
 
 
 async def _save(run: live.LiveRun, closing: Closing) -> None:
@@ -178,5 +178,6 @@ def last_frame(spec: RunSpec, closing: Closing) -> Frame:
         "references": list(closing.references),
         "outcome": closing.outcome,
         "usage": closing.usage.as_dict(),
+        "log_id": str(closing.record["id"]) if closing.record else None,
     }
     return Frame(kind="stopped" if closing.outcome == "stopped" else "done", data=data)

@@ -120,10 +120,12 @@ def test_a_tool_call_is_carried_out_and_its_result_goes_back(offer, heard):
 
     assert [type(e).__name__ for e in events if not isinstance(e, TextDelta)] == [
         "RoundStarted",
+        "PromptSent",
         "RoundFinished",
         "ToolStarted",
         "ToolFinished",
         "RoundStarted",
+        "PromptSent",
         "RoundFinished",
     ]
     asked, result = script.requests[1].messages[-2:]

@@ -7,7 +7,8 @@ from django.contrib.sessions.models import Session
 from django.db.models import F
 
 from ai_answers.chat_models.scripted import call, fail, say, scripted
-from ai_answers.models import Agent, BudgetDay, Conversation, Run, Turn
+from ai_answers.models import Agent, BudgetDay, Conversation, Run, RunLog, Turn
+from ai_answers.runs import live
 from ai_answers.values import Usage
 
 from ..sse import frames_of
@@ -76,14 +77,24 @@ def test_html_format_sends_parts_and_keeps_them_for_json(visitor):
 
 
 def test_trace_ids_come_with_the_permission_only(agent, api):
-    """D21: null until runs are logged, absent without the permission."""
+    """D21, D27, D29, S69: absent without the permission, from whichever process it is read."""
     user = User.objects.create_user("tracer")
     user.user_permissions.add(Permission.objects.get(codename="view_ai_answers_traces"))
-    with scripted(say(ANSWER), say(ANSWER)):
+    with scripted(say(ANSWER), say(ANSWER), say(ANSWER)):
         body = api(user).ask().json()
         done = frames_of(api(user).ask(stream=True))[-1].data
-    assert body["log_id"] is None and body["trace_id"] is None
-    assert done["log_id"] is None and done["trace_id"] is None
+        plain = frames_of(api().ask(stream=True))
+    logged = {str(entry.run_id): str(entry.pk) for entry in RunLog.objects.all()}
+    assert body["log_id"] == logged[body["run"]] and body["trace_id"] is None
+    assert done["log_id"] in logged.values() and done["trace_id"] is None
+    assert {"log_id", "trace_id"}.isdisjoint(plain[-1].data)
+    live.forget_ended(older_than=0)
+    run = plain[0].data["run"]
+    from_the_database = frames_of(api().get(f"runs/{run}/events"))[-1]
+    assert from_the_database.kind == "done"
+    assert {"log_id", "trace_id"}.isdisjoint(from_the_database.data)
+    traced = frames_of(api(user).get(f"runs/{run}/events"))[-1]
+    assert traced.data["log_id"] == logged[run]
 
 
 BODIES = [
