@@ -1,7 +1,10 @@
 import subprocess
 import sys
 
-HEAVY = ("numpy", "langchain_core", "langchain_openai", "openai", "nh3", "markdown_it")
+HEAVY = (
+    "numpy", "langchain_core", "langchain_openai", "openai", "nh3", "markdown_it", "turbohtml",
+    "pypdf", "mammoth", "pptx", "odfdo", "python_calamine", "opensearchpy", "snowballstemmer",
+)  # fmt: skip
 SETUP = f"""
 import django, sys
 django.setup()

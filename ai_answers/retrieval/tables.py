@@ -67,7 +67,8 @@ class Tables:
         with transaction.atomic(using=self.using):
             version = self._count_up()
             states = IndexState.objects.using(self.using).filter(index=self.alias)
-            states.update(embedding=embedding, removed=version)
+            # Only then do processes hold vectors that go here.
+            states.exclude(embedding=embedding).update(embedding=embedding, removed=version)
             if self.vectors is not None:
                 self.vectors.keep_only(embedding)
 

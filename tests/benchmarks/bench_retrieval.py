@@ -1,6 +1,6 @@
 """How good and how fast the search is, on public corpora that are not part of the project.
 
-    python tests/benchmarks/bench_retrieval.py [cranfield] [xquad] [pages] [speed]
+    python tests/benchmarks/bench_retrieval.py [cranfield] [xquad] [pages] [speed] [indexing]
         [--embedding DOTTED.PATH] [--reranker DOTTED.PATH]
         [--database postgresql] [--misses]
 
@@ -313,6 +313,37 @@ def bench_speed(options) -> None:
             flush=True,
         )
         forget("speed")
+
+
+def bench_indexing(options) -> None:
+    """What indexing takes over the calls of the embedding alone, within one run."""
+    import random
+
+    from ai_answers.conf import import_part
+
+    inside = []
+
+    def timed(embed):
+        def embed_documents(self, texts):
+            started = time.perf_counter()
+            try:
+                return embed(self, texts)
+            finally:
+                inside.append(time.perf_counter() - started)
+
+        return embed_documents
+
+    embedding = import_part(options.embedding, setting="--embedding")
+    embedding.embed_documents = timed(embedding.embed_documents)
+    rng = random.Random(7)
+    vocabulary = [f"w{number}" for number in range(20_000)]
+    weights = [1 / (rank + 3) for rank in range(len(vocabulary))]
+    texts = {str(n): ("", " ".join(rng.choices(vocabulary, weights, k=120))) for n in range(60)}
+    seconds = index_texts("indexing", texts, "en")
+    print(
+        f"indexing {len(texts)} chunks: {seconds:.1f} s, of them {sum(inside):.1f} s in "
+        f"{len(inside)} calls of the embedding = {seconds / sum(inside):.3f} ×"
+    )
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.db import connection, connections
 
 from ai_answers.exceptions import ConfigurationError
-from ai_answers.models import IndexedChunk, IndexedVector
+from ai_answers.models import IndexedChunk, IndexedVector, IndexState
 from ai_answers.retrieval import get_index
 from ai_answers.retrieval.database import DatabaseIndex
 from ai_answers.retrieval.embeddings import embed_texts, embedding_identity
@@ -218,3 +218,12 @@ def test_another_database_is_refused_by_name(db, monkeypatch):
     monkeypatch.setattr(connection, "vendor", "oracle")
     with pytest.raises(ConfigurationError, match="oracle"):
         DatabaseIndex("default").stats()
+
+
+def test_a_finish_that_changes_nothing_makes_nobody_read_all_again(db):
+    index = DatabaseIndex("default")
+    index.put([entry("1", "Herons.")])
+    index.finish()
+    before = IndexState.objects.get().removed
+    index.finish()
+    assert IndexState.objects.get().removed == before
