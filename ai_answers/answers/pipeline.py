@@ -159,7 +159,8 @@ class Pipeline:
             writer.close()
             if outcome is None:
                 outcome = self._judge()
-                if outcome == "no_answer" and self._prepared:
+                # Text that was already read is never replaced (S33).
+                if outcome == "no_answer" and (writer.is_empty or not self.spec.streamed):
                     self._say(self._prepared.no_answer_message)
         sources = self._prepared.sources.all if self._prepared else ()
         # From the context: it also counts a round that was cut off.
@@ -221,12 +222,8 @@ class Pipeline:
             self._writer.catch_up()
 
     def _judge(self) -> Outcome:
-        if self._writer.is_empty:
-            return "no_answer"
-        nothing_found = self._prepared is None or not self._prepared.sources.all
-        if nothing_found and not self.spec.streamed:
-            return "no_answer"  # S31 (a); text that was already read is never replaced (S33)
-        return "answered"
+        nothing_found = not self._prepared.sources.all
+        return "no_answer" if nothing_found or self._writer.is_empty else "answered"  # S31
 
     def _cited(self) -> list[Reference]:
         """The cited references, numbered as the reader sees them (S64–S66)."""
