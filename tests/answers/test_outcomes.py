@@ -185,3 +185,60 @@ def test_interrupted(visitor, stream):
     assert (kind, code, outcome) == ("error", "interrupted", "interrupted")
     turn = Turn.objects.get()
     assert turn.outcome == "interrupted" and MESSAGE not in turn.answer
+
+
+@both_formats
+@both_paths
+@pytest.mark.parametrize(
+    ("written", "left"),
+    [
+        ("I could not find this [1][2].", "I could not find this."),
+        (
+            "The sources do not say so [1]. Ask the office.",
+            "The sources do not say so. Ask the office.",
+        ),
+        (
+            "Die Quellen enthalten keine Angaben dazu [1].",
+            "Die Quellen enthalten keine Angaben dazu.",
+        ),
+    ],
+)
+def test_no_answer_when_the_model_says_so_and_cites_anyway(visitor, written, left, stream, format):
+    """G18, D47: its words stay, on both paths, and nothing is offered as their support."""
+    with scripted(say(written)):
+        end = end_of(visitor.ask(QUESTION, stream=stream, format=format), stream=stream)
+    assert end == ("done" if stream else "json", left, [], "no_answer")
+    turn, run = Turn.objects.get(), Run.objects.get()
+    assert (turn.answer, turn.references, turn.outcome) == (left, [], "no_answer")
+    shown = "".join(run.parts)
+    assert (left in shown) == (format == "html") and "data-ref-index" not in shown
+
+
+def test_readers_of_a_no_answer_are_told_that_its_citations_are_gone(visitor):
+    """G18, S68: what they have read adds up to the final text."""
+    for format in ("markdown", "html"):
+        with scripted(say("I could not find this [1].", hang_seconds=0.3)):
+            frames = frames_of(visitor.ask(QUESTION, stream=True, format=format))
+        last = next(frame for frame in reversed(frames) if frame.kind == "snapshot")
+        assert all("index" not in reference for reference in last.data["references"])
+        if format == "markdown":
+            assert last.data["text"] == frames[-1].data["text"] == "I could not find this."
+        else:
+            assert "".join(last.data["parts"]).strip() == "<p>I could not find this.</p>"
+
+
+@both_paths
+@pytest.mark.parametrize(
+    "written",
+    [
+        "The sources do not mention Sunday. On weekdays the gate opens at five [1].",
+        "I could not find Sunday times, but the gate opens at five [1].",
+        "The gate opens at five [1]. I could not find when it closes.",
+        "Parcels do not contain liquids [1].",
+    ],
+)
+def test_an_answer_to_a_part_of_the_question_is_an_answer(visitor, written, stream):
+    """D47, G18: with its sources."""
+    with scripted(say(written)):
+        end = end_of(visitor.ask(QUESTION, stream=stream), stream=stream)
+    assert end[3] == "answered" and [r["index"] for r in end[2]] == [1]
