@@ -31,6 +31,7 @@ from .budgets import reserve_round
 from .coalescing import Coalescer
 from .conversations import RunSpec
 from .links import link_policy
+from .no_answer import says_none
 from .preparing import Prepared, prepare
 from .recording import RunRecord
 from .sourcing import to_json
@@ -159,8 +160,8 @@ class Pipeline:
             writer.close()
             if outcome is None:
                 outcome = self._judge()
-                if outcome == "no_answer" and self._prepared:
-                    self._say(self._prepared.no_answer_message)
+                if outcome == "no_answer":
+                    self._say_none()
         sources = self._prepared.sources.all if self._prepared else ()
         # From the context: it also counts a round that was cut off.
         usage = self._context.usage if self._context else Usage()
@@ -204,13 +205,17 @@ class Pipeline:
             "parts": self._writer.parts,
         }
 
-    def _say(self, message: str) -> None:
-        """Say ``message`` instead of what was written (S31)."""
-        if self._writer.text:
-            # Markers alone have been read (G17): readers begin anew.
-            self._writer.clear()
+    def _say_none(self) -> None:
+        """Leave the reader with a message, and with no source offered as support."""
+        writer = self._writer
+        # What was written stays where it was read already, or says the same (S33, G18).
+        stays = not writer.is_empty and (self.spec.streamed or self._prepared.sources.all)
+        if writer.cited or (writer.text and not stays):
+            writer.retract() if stays else writer.clear()
+            # Markers have been read (G17): readers begin anew.
             self._emit(Frame(kind="snapshot", data=self.snapshot_frame()))
-        self._writer.say(message)
+        if not stays:
+            writer.say(self._prepared.no_answer_message)  # S31
 
     def _flush(self) -> None:
         with self._step():
@@ -221,12 +226,9 @@ class Pipeline:
             self._writer.catch_up()
 
     def _judge(self) -> Outcome:
-        if self._writer.is_empty:
-            return "no_answer"
-        nothing_found = self._prepared is None or not self._prepared.sources.all
-        if nothing_found and not self.spec.streamed:
-            return "no_answer"  # S31 (a); text that was already read is never replaced (S33)
-        return "answered"
+        writer, found = self._writer, self._prepared.sources.all
+        is_none = not found or writer.is_empty or says_none(writer.text)  # S31, G18
+        return "no_answer" if is_none else "answered"
 
     def _cited(self) -> list[Reference]:
         """The cited references, numbered as the reader sees them (S64–S66)."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..events import CitationFound, PartChanged, TextDelta
-from ..rendering import LinkPolicy, PartRenderer
+from ..rendering import LinkPolicy, PartRenderer, render
 from ..values import AnswerFormat, Frame
-from .citations import CitationNumbering, CitationResolver, is_only_markers
+from .citations import CitationNumbering, CitationResolver, is_only_markers, without_citations
 
 Emit = Callable[[Frame], None]
 
@@ -36,6 +36,7 @@ class AnswerWriter:
         self._resolver = CitationResolver(titles=titles)
         self._numbering = CitationNumbering()
         self._renderer = PartRenderer(links=links) if format == "html" else None
+        self._links = links
         self._key_of = key_of
         self._emit = emit
         self._pending: list[TextDelta | CitationFound] = []
@@ -101,6 +102,12 @@ class AnswerWriter:
         self.text, self.cited = "", []
         if self._renderer:
             self._renderer.parts[:] = [""] * len(self._renderer.parts)
+
+    def retract(self) -> None:
+        """Take the citations back and keep the words; readers have to be told (G18)."""
+        self.text, self.cited = without_citations(self.text), []
+        if self._renderer:
+            self._renderer.parts[:] = [render(self.text, links=self._links, reference_count=0)]
 
     def say(self, message: str) -> None:
         """Send a text of the site's own behind ``close``: no citation is looked for in it."""

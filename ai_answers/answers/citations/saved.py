@@ -1,7 +1,8 @@
 """Read a saved answer: Markdown in which every unescaped ``[n]`` is a citation.
 
 In: the whole text. Out: the same without its citations, for a model's history (G07), or
-whether there is anything else in it (G17). Code, math and addresses stay as they are.
+whether there is anything else in it (G17), or each of them as one character (``marked``).
+Code, math and addresses stay as they are.
 No Django and no I/O.
 """
 
@@ -17,12 +18,19 @@ from .targets import Target
 _CITATION = re.compile(r"\[[1-9][0-9]{0,3}\]")
 _LITERAL = re.compile(r"\\\[([0-9]+)\\\]")
 _AUTOLINK = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]*>")
+_PRIVATE = re.compile("[\ue000-\uf8ff]")
+FIRST_MARK = 0xE000
+"""``marked`` writes citation n as the character of this code plus n."""
 
 
 class _SavedReader(Scanner):
-    def __init__(self) -> None:
+    """``is_marking``: leave a character for each citation. ``is_markdown``: keep escapes."""
+
+    def __init__(self, *, is_marking: bool = False, is_markdown: bool = False) -> None:
         super().__init__()
         self.citations = 0
+        self._is_marking = is_marking
+        self._is_markdown = is_markdown
 
     def read(self, text: str) -> str:
         self._text = text
@@ -43,12 +51,14 @@ class _SavedReader(Scanner):
             self._release_gap()
             self.citations += 1
             self._at = citation.end()
+            if self._is_marking:
+                self._writer.raw(chr(FIRST_MARK + int(citation[0][1:-1]) % 0x1000))
             self._writer.last = "marker"
             return True
         literal = _LITERAL.match(text, at)
         if literal:
             self._put("", is_raw=True)
-            self._writer.raw(f"[{literal[1]}]")
+            self._writer.raw(literal[0] if self._is_markdown else f"[{literal[1]}]")
             self._at = literal.end()
         elif sign in "[<" and not _AUTOLINK.match(text, at):
             self._put(sign, is_raw=True)
@@ -71,6 +81,16 @@ class _SavedReader(Scanner):
 def plain_text(text: str) -> str:
     """Return a saved answer without its citations; a literal ``\\[n\\]`` becomes ``[n]``."""
     return _SavedReader().read(text)
+
+
+def without_citations(text: str) -> str:
+    """Return a saved answer as it would be saved had it cited nothing."""
+    return _SavedReader(is_markdown=True).read(text)
+
+
+def marked(text: str) -> str:
+    """Return ``plain_text(text)`` with one character in the place of each citation."""
+    return _SavedReader(is_marking=True).read(_PRIVATE.sub("", text))
 
 
 def is_only_markers(text: str) -> bool:
