@@ -140,9 +140,11 @@ def alias_settings(kind: str, alias: str) -> Mapping[str, Any]:
             f"AI_ANSWERS[{kind!r}] has no alias {alias!r}; there are: {there_are}."
         ) from None
     if not isinstance(entry, Mapping) or "BACKEND" not in entry:
+        # Its options may hold a key, and the message goes to the log.
+        given = f"one with {sorted(map(str, entry))}" if isinstance(entry, Mapping) else repr(entry)
         raise ConfigurationError(
             f"AI_ANSWERS[{kind!r}][{alias!r}] must be a dict with a 'BACKEND' (dotted path), "
-            f"not {entry!r}."
+            f"not {given}."
         )
     return entry
 

@@ -103,7 +103,7 @@ def tool_calls(*calls: tuple[str, str], before: str = "") -> Stream:
 
 def status(code: int, /, *, headers: dict[str, str] | None = None, **error: Any) -> Status:
     """Plan an error response; ``error`` are fields of its ``error`` object."""
-    return Status(code=code, headers=headers or {}, error={"message": "planned", **error})
+    return Status(code=code, headers=headers or {}, error={"message": "planned"} | error)
 
 
 @dataclass(slots=True, kw_only=True)

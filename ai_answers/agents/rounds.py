@@ -124,9 +124,11 @@ class ModelRound:
     def _check_end(self) -> None:
         if self.finish_reason == "content_filter":
             raise failed("content_filter", "The provider's content filter ended the answer.")
-        # This protocol always says why it ends; where it did not, the connection was cut.
+        # This protocol always says why it ends; where it did not, the connection was cut. Of other
+        # vendors that is sure only where nothing came at all.
         providers = {c.response_metadata.get("model_provider") for c in self._chunks}
-        if not self.finish_reason and "openai" in providers:
+        has_content = self._text or self._collector.length or self._collector.calls()
+        if not self.finish_reason and ("openai" in providers or not has_content):
             raise failed("model_unreachable", "The chat model's stream was cut off.")
 
 

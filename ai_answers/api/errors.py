@@ -19,6 +19,7 @@ from ..exceptions import AnswersError, BudgetExhausted, ConfigurationError, Inva
 
 logger = logging.getLogger(__name__)
 
+NOT_NOW = _("Questions cannot be answered here at the moment.")
 MESSAGES: Mapping[str, Any] = {
     "invalid": _("This question cannot be asked. Please check it and try again."),
     "too_large": _("This is too long. Please shorten it."),
@@ -27,11 +28,14 @@ MESSAGES: Mapping[str, Any] = {
     "not_found": _("There is nothing here, or it is not yours."),
     "method_not_allowed": _("This address does not take that method."),
     "unsupported_media_type": _("Send the body as application/json."),
-    "agent_not_usable": _("Questions cannot be answered here at the moment."),
+    "agent_not_usable": NOT_NOW,
+    "not_configured": NOT_NOW,
     "turn_in_progress": _("The last question is still being answered. Please wait."),
     "throttled": _("Too many questions in a short time. Please wait a little."),
     "busy": _("Many questions are being answered right now. Please try again in a moment."),
     "budget_exhausted": _("No more questions can be answered today. Please try again tomorrow."),
+    "model_auth": NOT_NOW,
+    "model_not_found": NOT_NOW,
     "model_timeout": _("The answer took too long. Please try again."),
     "model_rate_limited": _("Too many questions are being asked. Please try again in a minute."),
     "content_filter": _("This question cannot be answered here."),

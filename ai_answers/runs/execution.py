@@ -22,7 +22,7 @@ from ..answers.pipeline import Pipeline
 from ..answers.turns import Closing, announce, close_turn
 from ..bursts import ShuttingDown, burst, receiver_burst
 from ..conf import app_settings
-from ..exceptions import BudgetExhausted, ModelTimeout, RunFailed, trace
+from ..exceptions import BudgetExhausted, ConfigurationError, ModelTimeout, RunFailed, trace
 from ..models import Run, Turn
 from ..values import Frame, Outcome
 from . import live
@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 SAVE_PAUSES_SECONDS = (0.0, 0.5, 2.0)
 """Before each try to save how a run ended."""
+KNOWN = (RunFailed, BudgetExhausted, ConfigurationError)
+"""What a run may fail with on purpose: the code goes to the reader, the message to the log."""
 OUTCOMES: dict[str, Outcome] = {"content_filter": "refused"}
 STOPS: dict[str, tuple[Outcome, str]] = {
     "stopped": ("stopped", ""),
@@ -95,12 +97,12 @@ def _close(run: live.LiveRun) -> Closing:
 
 
 def _failed(run: live.LiveRun, error: Exception) -> Closing:
-    known = isinstance(error, RunFailed | BudgetExhausted)
-    code = error.code if known else "failed"
-    logger.error("Run %s failed (%s): %s", run.id, code, trace(error))
+    known = isinstance(error, KNOWN)
+    code, retryable = (error.code, error.retryable) if known else ("failed", True)
+    # Only messages of our own are fit for a log.
+    logger.error("Run %s failed (%s): %s", run.id, code, error if known else trace(error))
     logger.debug("Run %s failed.", run.id, exc_info=error)
     run.is_closing = True
-    retryable = error.retryable if known else True
     try:
         closing = run.pipeline.close(OUTCOMES.get(code, "failed"), error_code=code)
     except Exception as flaw:
