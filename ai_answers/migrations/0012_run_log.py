@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("ai_answers", "0008_index_leftover"),
+        ("ai_answers", "0011_turn_cost"),
     ]
 
     operations = [

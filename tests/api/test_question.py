@@ -1,6 +1,7 @@
 import json
 import uuid
 from contextlib import ExitStack, contextmanager
+from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -371,6 +372,18 @@ def test_a_spent_budget_answers_429_and_nothing_is_written(visitor, settings):
     response = visitor.ask(stream=True)
     assert error_of(response) == (429, "budget_exhausted") and int(response["Retry-After"]) >= 1
     assert written() == before
+
+
+def test_a_turn_keeps_its_usage_and_its_cost_and_tells_visitors_the_usage(visitor, settings):
+    """D32; the cost is the site's business."""
+    price = {"scripted": {"input": 0.4, "output": 1.6}}
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"PRICES": price}
+    with scripted(say(ANSWER, usage=Usage(input_tokens=12_000, output_tokens=500))):
+        response = visitor.ask()
+    used = {"input_tokens": 12_000, "output_tokens": 500, "total_tokens": 12_500}
+    turn = Turn.objects.get()
+    assert turn.usage == response.json()["usage"] == used
+    assert turn.cost == Decimal("0.0056") and b"cost" not in response.content
 
 
 @contextmanager
