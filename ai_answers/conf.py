@@ -84,7 +84,11 @@ class Settings:
     """Questions (``burst``, ``sustained``), votes (``feedback``) and searches (``search``) per
     visitor, in DRF's rate form; ``None`` switches a rate off, a missing one keeps its default."""
     BUDGETS: Mapping[str, Mapping[str, int | None] | None] = field(default_factory=lambda: BUDGETS)
-    """Questions and tokens a day for the ``site``, one ``agent`` and one ``visitor``."""
+    """Questions and tokens a day for the ``site``, one ``agent`` and one ``visitor``; what is left
+    out keeps its default, ``None`` switches a number or a whole budget off."""
+    PRICES: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Name of a model → ``{"input": …, "output": …}``, what a million tokens cost, in whatever
+    currency the site reckons in. A chat model whose options name no model goes by its alias."""
     TRUSTED_PROXIES: int = 0
     """Proxies in front of the site that write ``X-Forwarded-For``; 0 ignores that header."""
     LINK_HOSTS: tuple[str, ...] = ()

@@ -41,7 +41,7 @@ DATABASES = {
         },
     }
 }
-DATABASE_ROUTERS = ["tests.routers.IndexRouter"]
+DATABASE_ROUTERS = ["tests.routers.TableRouter"]
 if "pytest" in sys.modules and not postgres.missing():
     if os.environ.get("AI_ANSWERS_TEST_DATABASE") == "postgresql":
         DATABASES["default"] = postgres.entry()

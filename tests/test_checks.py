@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import types
+from decimal import Decimal
 
 import pytest
 from django.conf import settings
@@ -165,6 +166,11 @@ def test_a_vendors_package_is_not_imported_to_check_its_name(path):
         ({"BUDGETS": {"site": {"tokens": "5"}}}, "not '5'"),
         ({"BUDGETS": {"site": 5}}, "a dict, or None, not 5"),
         ({"BUDGETS": None}, "a dict, not None"),
+        ({"PRICES": None}, "a dict, not None"),
+        ({"PRICES": {"m": 0.4}}, "['m'] must be a dict with 'input' and 'output'"),
+        ({"PRICES": {"m": {"input": 0.4}}}, "not {'input': 0.4}"),
+        ({"PRICES": {"m": {"input": 0.4, "output": -1}}}, "['output'] must be what a million"),
+        ({"PRICES": {"m": {"input": "0.4", "output": 1}}}, "0 or more, not '0.4'"),
         (
             {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "CHUNK_TOKENS": 0}}},
             "above 0, not 0",
@@ -196,6 +202,7 @@ def test_a_value_of_the_wrong_type_or_size_is_an_error(values, named):
         {"THROTTLE": {"burst": None, "sustained": "5/day"}, "LINK_HOSTS": ["example.com"]},
         {"BUDGETS": {"site": {"questions": None, "tokens": 0}}, "RUN_SECONDS": 0.5},
         {"BUDGETS": {"site": None, "agent": {}, "visitor": None}},
+        {"PRICES": {"m": {"input": Decimal("0.4"), "output": 0}}},
         {"SCOPE": len, "MASK": "builtins.str", "RUNNER": "collections.OrderedDict"},
         {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "SOURCES": ["site.article"]}}},
     ],

@@ -72,6 +72,7 @@ class TurnAdmin(ReadOnlyAdmin):
         "shown_sources",
         "invalid_citations",
         "tokens",
+        "cost",
         "created_at",
         "finished_at",
     )

@@ -10,7 +10,7 @@ is overrun by less than one run.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -21,13 +21,16 @@ from django.utils import timezone
 
 from ..agents.limits import prompt_bound
 from ..conf import BUDGETS, app_settings
-from ..exceptions import BudgetBusy, BudgetExhausted
+from ..exceptions import BudgetBusy, BudgetExhausted, RunFailed
 from ..models import Agent, BudgetDay, Run
 
 OUTPUT_TOKENS = 4_000
 """Reserved for what one call may write where the agent sets no limit."""
 BUSY_SECONDS = 5
 """When to try again where tokens are reserved, not spent."""
+LOCKED = ("visitor", "agent", "site")
+"""The order in which rows are written, always: no two transactions wait for each other, and the
+row that all share is held for the shortest time."""
 
 
 def round_tokens(agent: Agent) -> int:
@@ -43,24 +46,29 @@ def reserve(agent: Agent, *, payer: str) -> dict[str, Any]:
     rest.
     """
     day, tokens = today(), round_tokens(agent)
-    keys = {"site": "site", "agent": f"agent:{agent.slug}", "visitor": f"visitor:{payer}"}
-    kept = {key: limits for kind, key in keys.items() if (limits := _limits(kind))}
-    for key, limits in kept.items():
-        _take(day, key, limits, tokens, questions=1)
+    keys = {"visitor": f"visitor:{payer}", "agent": f"agent:{agent.slug}", "site": "site"}
+    kept = {keys[kind]: limits for kind in LOCKED if (limits := _limits(kind))}
+    for key in _in_order(kept):
+        _take(day, key, kept[key], tokens, questions=1)
     return {"day": day.isoformat(), "tokens": tokens, "limits": kept}
 
 
 def reserve_round(run_id: Any, agent: Agent) -> dict[str, Any]:
     """Reserve a further round for a run; returns the new reservation.
 
-    Raises ``BudgetExhausted`` and changes nothing when there is no room.
+    Raises ``BudgetExhausted`` and changes nothing when there is no room, ``RunFailed`` when the
+    run was ended elsewhere: nobody would settle what it takes.
     """
     with transaction.atomic():
-        reserved = Run.objects.values_list("reserved", flat=True).get(pk=run_id)
+        running = Run.objects.select_for_update().filter(pk=run_id, status=Run.Status.RUNNING)
+        reserved = running.values_list("reserved", flat=True).first()
+        if reserved is None:
+            raise RunFailed(f"The run {run_id} was ended by another process.")
         if not reserved.get("limits"):
             return reserved
         day, tokens = datetime.date.fromisoformat(reserved["day"]), round_tokens(agent)
-        for key, limits in reserved["limits"].items():
+        for key in _in_order(reserved["limits"]):
+            limits = reserved["limits"][key]
             _take(day, key, limits, tokens, questions=0, held=reserved["tokens"])
         reserved["tokens"] += tokens
         Run.objects.filter(pk=run_id).update(reserved=reserved)
@@ -68,24 +76,31 @@ def reserve_round(run_id: Any, agent: Agent) -> dict[str, Any]:
 
 
 def settle(reserved: Mapping[str, Any], *, used_tokens: int) -> None:
-    """Give back what was reserved and book what was used."""
+    """Give back what was reserved and book what was used, on all rows or on none."""
     if not reserved:
         return
-    held = reserved["tokens"]
-    BudgetDay.objects.filter(
-        day=datetime.date.fromisoformat(reserved["day"]), key__in=list(reserved["limits"])
-    ).update(
-        # Never below zero: a row may have been reset by hand in between.
-        reserved=Greatest(F("reserved"), held) - held,
-        tokens=F("tokens") + used_tokens,
-    )
+    day, held = datetime.date.fromisoformat(reserved["day"]), reserved["tokens"]
+    with transaction.atomic():
+        for key in _in_order(reserved["limits"]):
+            BudgetDay.objects.filter(day=day, key=key).update(
+                # Never below zero: a row may have been reset by hand in between.
+                reserved=Greatest(F("reserved"), held) - held,
+                tokens=F("tokens") + used_tokens,
+            )
 
 
-def _limits(kind: str) -> Mapping[str, int | None]:
-    # A site that sets one budget keeps the defaults of the others; ``None`` switches one off.
-    given = app_settings().BUDGETS
-    limits = given.get(kind, BUDGETS[kind])
-    return {name: limit for name, limit in (limits or {}).items() if limit is not None}
+def _limits(kind: str) -> Mapping[str, int]:
+    # What a site does not name keeps its default; ``None`` switches it off.
+    given = app_settings().BUDGETS.get(kind, {})
+    if given is None:
+        return {}
+    limits = {**BUDGETS[kind], **given}
+    return {name: limit for name, limit in limits.items() if limit is not None}
+
+
+def _in_order(keys: Iterable[str]) -> list[str]:
+    # Not as they stand in the run's row: PostgreSQL keeps JSON in an order of its own.
+    return sorted(keys, key=lambda key: LOCKED.index(key.partition(":")[0]))
 
 
 def _take(
@@ -109,9 +124,9 @@ def _take(
     taken = {"questions": F("questions") + questions, "reserved": F("reserved") + tokens}
     if has_room.update(**taken):
         return
-    # No room, or no row yet; another process may just have made it.
+    # No room, or no row yet; another process may just have made it, so both are asked again.
     BudgetDay.objects.get_or_create(day=day, key=key)
-    if alone.update(**taken):
+    if has_room.update(**taken) or alone.update(**taken):
         return
     questions_used, tokens_used = row.values_list("questions", "tokens").get()
     is_spent = questions_used + questions > limits.get("questions", questions_used + questions)

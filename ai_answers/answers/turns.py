@@ -19,6 +19,7 @@ from ..signals import answer_finished
 from ..tokens import count_tokens
 from ..values import Frame, Outcome, Usage
 from . import budgets
+from .costs import cost_of
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +82,7 @@ def close_turn(run_id: Any, closing: Closing, *, frame: Frame, sequence: int) ->
         turn.references = list(closing.references)
         turn.sources = list(closing.sources)
         turn.usage = closing.usage.as_dict()
+        turn.cost = cost_of(closing.usage, turn.conversation.agent)
         turn.invalid_citations = closing.invalid_citations
         turn.log_id = _log(run, closing)
         turn.finished_at = run.finished_at

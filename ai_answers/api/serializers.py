@@ -70,7 +70,11 @@ class FeedbackSerializer(serializers.Serializer):
         max_length=MAX_COMMENT_CHARS, required=False, allow_blank=True, default=""
     )
     reasons = serializers.ListField(
-        child=serializers.CharField(max_length=100), max_length=10, required=False, default=list
+        # Codes, as the form of the blocks has them: free words go into the comment.
+        child=serializers.SlugField(max_length=50),
+        max_length=10,
+        required=False,
+        default=list,
     )
 
     def validate_rating(self, rating: Any) -> str:

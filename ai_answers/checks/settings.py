@@ -8,7 +8,9 @@ Test with ``override_settings`` and ``django.core.checks.run_checks``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -55,6 +57,7 @@ SECONDS = (
 THROTTLES = ("burst", "sustained", "feedback", "search")
 BUDGETS = ("site", "agent", "visitor")
 SPENT = ("questions", "tokens")
+PRICED = ("input", "output")
 
 
 def given_settings() -> Mapping[str, Any]:
@@ -101,6 +104,8 @@ def _unknown_inner_keys() -> Iterator[str]:
     yield from _unknown("AI_ANSWERS['BUDGETS']", budgets, BUDGETS)
     for name, entry in budgets.items() if isinstance(budgets, Mapping) else ():
         yield from _unknown(f"AI_ANSWERS['BUDGETS'][{name!r}]", entry, SPENT)
+    for name, entry in alias_entries("PRICES").items():
+        yield from _unknown(f"AI_ANSWERS['PRICES'][{name!r}]", entry, PRICED)
 
 
 def _unknown(where: str, entry: Any, known) -> Iterator[str]:
@@ -182,7 +187,13 @@ def _broken_callables() -> Iterator[tuple[str, str]]:
 @register("ai_answers")
 def check_values(app_configs, **kwargs) -> list[CheckMessage]:
     """E012: a value of the wrong type or size."""
-    wrong = [*_wrong_numbers(), *_wrong_types(), *_wrong_rates(), *_wrong_chunks()]
+    wrong = [
+        *_wrong_numbers(),
+        *_wrong_types(),
+        *_wrong_rates(),
+        *_wrong_prices(),
+        *_wrong_chunks(),
+    ]
     return [
         Error(
             f"AI_ANSWERS{where} must be {right}, not {value!r}.",
@@ -232,7 +243,7 @@ def _wrong_numbers() -> Wrong:
 
 
 def _wrong_types() -> Wrong:
-    for name in (*ALIASES, "THROTTLE", "BUDGETS"):
+    for name in (*ALIASES, "THROTTLE", "BUDGETS", "PRICES"):
         if not isinstance(value := setting(name), Mapping):
             yield f"[{name!r}]", "a dict", value
     for name in ("LINK_HOSTS", "LINK_MAIL_DOMAINS"):
@@ -258,6 +269,18 @@ def _wrong_rates() -> Wrong:
                 yield f"['BUDGETS'][{name!r}][{spent!r}]", "a whole number, or None", most
 
 
+def _wrong_prices() -> Wrong:
+    for model, prices in alias_entries("PRICES").items():
+        if not isinstance(prices, Mapping) or not set(PRICED) <= set(prices):
+            right = "a dict with 'input' and 'output', what a million tokens cost"
+            yield f"['PRICES'][{model!r}]", right, prices
+            continue
+        for name in PRICED:
+            if not _is_price(prices[name]):
+                where = f"['PRICES'][{model!r}][{name!r}]"
+                yield where, "what a million tokens cost, 0 or more", prices[name]
+
+
 def _wrong_chunks() -> Wrong:
     for alias, entry in alias_entries("INDEXES").items():
         if not isinstance(entry, Mapping):
@@ -279,6 +302,11 @@ def _is_whole(value: Any, *, least: int) -> bool:
 
 def _is_seconds(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _is_price(value: Any) -> bool:
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0
 
 
 def _is_rate(value: Any) -> bool:

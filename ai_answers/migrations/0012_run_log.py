@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("ai_answers", "0008_index_leftover"),
+        ("ai_answers", "0011_turn_cost"),
     ]
 
     operations = [
@@ -75,6 +75,8 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(default=0, verbose_name="earlier turns given"),
                 ),
                 ("steps", models.JSONField(default=list, verbose_name="steps")),
+                ("tags", models.JSONField(default=list, verbose_name="tags")),
+                ("extra", models.JSONField(default=dict, verbose_name="extra data")),
                 ("sources", models.JSONField(default=list, verbose_name="sources")),
                 (
                     "created_at",

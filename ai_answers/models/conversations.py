@@ -66,6 +66,14 @@ class Turn(models.Model):
         default=list, blank=True, help_text=_("All numbered sources, held for the next turn.")
     )
     usage = models.JSONField(default=dict, blank=True)
+    cost = models.DecimalField(
+        _("cost"),
+        max_digits=16,
+        decimal_places=8,
+        null=True,
+        blank=True,
+        help_text=_("Of the model, in the currency of PRICES; empty where it has no price."),
+    )
     invalid_citations = models.PositiveIntegerField(_("invalid citations"), default=0)
     log_id = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001 - null: no log
     trace_id = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001

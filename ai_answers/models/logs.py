@@ -38,6 +38,10 @@ class RunLog(models.Model):
     history = models.PositiveIntegerField(_("earlier turns given"), default=0)
     steps = models.JSONField(_("steps"), default=list)
     """Rounds and tool calls in order, in the form of ``answers.recording``."""
+    tags = models.JSONField(_("tags"), default=list)
+    """Words to find entries by; of ``feedback:…`` the last vote's alone."""
+    extra = models.JSONField(_("extra data"), default=dict)
+    """What was added after the run, by the name of who did."""
     sources = models.JSONField(_("sources"), default=list)
     """All numbered sources, each with the number it was cited by, if it was."""
     created_at = models.DateTimeField(_("written"), auto_now_add=True, db_index=True)

@@ -1,15 +1,23 @@
 import threading
+from contextlib import contextmanager
 
 import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.models import AnonymousUser
 from django.db import connections, transaction
 from django.utils import timezone
 
 from ai_answers.agents.limits import prompt_bound
-from ai_answers.answers.budgets import reserve, round_tokens, settle
-from ai_answers.exceptions import BudgetBusy, BudgetExhausted
-from ai_answers.models import BudgetDay
+from ai_answers.answers.budgets import reserve, reserve_round, round_tokens, settle
+from ai_answers.answers.conversations import Question, open_turn
+from ai_answers.answers.turns import interrupt
+from ai_answers.exceptions import BudgetBusy, BudgetExhausted, RunFailed
+from ai_answers.models import BudgetDay, Run
+from ai_answers.values import Asker
 
+from .. import postgres
 from ..content import make_agent
+from ..routers import tables_in
 
 
 def budget(settings, **budgets):
@@ -84,6 +92,30 @@ def test_a_limit_of_zero_admits_nothing_and_none_switches_off(settings):
     assert not BudgetDay.objects.exists()
 
 
+@pytest.mark.django_db
+def test_a_number_that_a_site_does_not_name_keeps_its_default(settings):
+    """Left out is not switched off: that takes ``None``."""
+    budget(settings, site={"questions": 7})
+    limits = reserve(make_agent(), payer="a")["limits"]
+    assert limits["site"] == {"questions": 7, "tokens": 5_000_000}
+    assert limits["agent:depot"] == {"questions": 2000, "tokens": 5_000_000}
+    assert limits["visitor:a"] == {"questions": 200, "tokens": 500_000}
+
+
+@pytest.mark.django_db
+def test_a_run_that_another_process_has_ended_reserves_nothing_more():
+    """What it took would never be settled."""
+    agent = make_agent()
+    asker = Asker(user=AnonymousUser())
+    spec = open_turn(Question(text="When?", agent="depot"), asker, visitor="a", payer="a")
+    assert reserve_round(spec.run_id, agent)["tokens"] == 2 * round_tokens(agent)
+    assert interrupt(Run.objects.get(pk=spec.run_id))
+    with pytest.raises(RunFailed, match="ended by another process"):
+        reserve_round(spec.run_id, agent)
+    questions, tokens, reserved = spent()
+    assert (questions, reserved) == (1, 0) and tokens > 0
+
+
 @pytest.mark.django_db(transaction=True)
 def test_parallel_questions_never_overspend(settings):
     budget(settings, site={"questions": 10}, agent=None, visitor=None)
@@ -108,6 +140,70 @@ def test_parallel_questions_never_overspend(settings):
         thread.join()
     assert outcomes.count("taken") == 10 and outcomes.count("refused") == 30
     assert BudgetDay.objects.get(day=timezone.localdate(), key="site").questions == 10
+
+
+@contextmanager
+def budgets_on_postgresql():
+    """Keep budgets where rows are locked one by one; SQLite lets one writer in at a time."""
+    if reason := postgres.missing():
+        pytest.skip(f"PostgreSQL test: {reason}")
+    with tables_in("postgresql", "budgetday"):
+        yield "postgresql" if "postgresql" in django_settings.DATABASES else "default"
+
+
+def at_once(count, function):
+    """Call ``function(number)`` on ``count`` threads that begin together; returns what each did."""
+    start, done = threading.Barrier(count), [None] * count
+
+    def work(number):
+        try:
+            start.wait()
+            done[number] = function(number)
+        except Exception as error:
+            done[number] = error
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=work, args=[number]) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return done
+
+
+on_both = pytest.mark.django_db(transaction=True, databases=["default", "postgresql"])
+
+
+@on_both
+def test_the_first_questions_of_a_day_are_not_in_each_others_way():
+    """All find no row yet; each then has to see what the others took, not only that they did."""
+    agent = make_agent()
+    with budgets_on_postgresql() as database:
+
+        def ask(number):
+            with transaction.atomic(using=database):
+                return reserve(agent, payer=f"visitor {number}")["tokens"]
+
+        assert at_once(12, ask) == [round_tokens(agent)] * 12
+        assert spent() == (12, 0, 12 * round_tokens(agent))
+
+
+@on_both
+def test_opening_and_ending_turns_never_lock_each_other_out():
+    """Both take the rows in one order: visitor, agent, site."""
+    agent = make_agent()
+    with budgets_on_postgresql() as database:
+
+        def ask(number):
+            for _ in range(40):
+                with transaction.atomic(using=database):
+                    reserved = reserve(agent, payer=f"visitor {number % 2}")
+                with transaction.atomic(using=database):
+                    settle(reserved, used_tokens=1)
+
+        assert at_once(8, ask) == [None] * 8
+        assert spent() == (320, 320, 0) == spent("agent:depot")
 
 
 @pytest.mark.django_db

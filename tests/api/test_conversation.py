@@ -11,7 +11,7 @@ from django.db.models.signals import pre_save
 from django.utils import timezone
 
 from ai_answers.chat_models.scripted import Reply, call, say, scripted
-from ai_answers.models import Agent, BudgetDay, Conversation, Feedback, Run, Turn
+from ai_answers.models import Agent, BudgetDay, Conversation, Run, Turn
 from ai_answers.signals import answer_finished
 
 from ..site.models import Article
@@ -387,46 +387,6 @@ def test_a_page_made_private_during_a_run_reaches_no_later_round(visitor):
     later = script.requests[1]
     assert "Depot times" not in "".join(m.text for m in later.messages)
     assert "Depot times" not in json.dumps(body)
-
-
-RATINGS = [
-    ("up", "positive"), (1, "positive"), ("positive", "positive"),
-    ("down", "negative"), (-1, "negative"), (0, "negative"), ("negative", "negative"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("rating", "saved"), RATINGS)
-def test_feedback_is_recorded_and_changeable(visitor, rating, saved):
-    """D33-D35: one vote a person."""
-    first = ask(visitor).json()
-    body = {"conversation_id": first["conversation_id"], "turn": 1, "rating": "down"}
-    visitor.post("feedback", body)
-    response = visitor.post("feedback", body | {"rating": rating, "comment": " Good. "})
-    assert response.json() == {"status": "recorded"}
-    feedback = Feedback.objects.get()
-    assert (feedback.rating, feedback.comment) == (saved, "Good.")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"rating": "meh"}, {"rating": ""}, {"rating": None}, {"rating": True}, {"turn": 0},
-     {"conversation_id": ""}, {"turn": "x"}, {"comment": "x" * 2001}],
-)  # fmt: skip
-def test_bad_feedback_is_refused(visitor, change):
-    """D34, D35."""
-    first = ask(visitor).json()
-    body = {"conversation_id": first["conversation_id"], "turn": 1, "rating": "up"} | change
-    assert visitor.post("feedback", body).status_code == 400
-    assert not Feedback.objects.exists()
-
-
-def test_feedback_needs_the_switch_and_a_turn(visitor):
-    """S70, S71, D7."""
-    first = ask(visitor).json()
-    body = {"conversation_id": first["conversation_id"], "turn": 7, "rating": "up"}
-    assert visitor.post("feedback", body).status_code == 404
-    Agent.objects.update(feedback_enabled=False)
-    assert visitor.post("feedback", body | {"turn": 1}).status_code == 409
 
 
 def test_the_page_without_javascript_answers(visitor):

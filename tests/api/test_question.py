@@ -1,9 +1,13 @@
 import json
 import uuid
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.contrib.sessions.models import Session
+from django.db import OperationalError, connection
+from django.db.backends.signals import connection_created
 from django.db.models import F
 
 from ai_answers.chat_models.scripted import call, fail, say, scripted
@@ -368,6 +372,62 @@ def test_a_spent_budget_answers_429_and_nothing_is_written(visitor, settings):
     response = visitor.ask(stream=True)
     assert error_of(response) == (429, "budget_exhausted") and int(response["Retry-After"]) >= 1
     assert written() == before
+
+
+def test_a_turn_keeps_its_usage_and_its_cost_and_tells_visitors_the_usage(visitor, settings):
+    """D32; the cost is the site's business."""
+    price = {"scripted": {"input": 0.4, "output": 1.6}}
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"PRICES": price}
+    with scripted(say(ANSWER, usage=Usage(input_tokens=12_000, output_tokens=500))):
+        response = visitor.ask()
+    used = {"input_tokens": 12_000, "output_tokens": 500, "total_tokens": 12_500}
+    turn = Turn.objects.get()
+    assert turn.usage == response.json()["usage"] == used
+    assert turn.cost == Decimal("0.0056") and b"cost" not in response.content
+
+
+@contextmanager
+def budgets_out_of_reach(*, times):
+    """Let the next statements on the budgets' table fail, whichever connection sends them."""
+    left = [OperationalError("The table is out of reach.")] * times
+
+    def refuse(execute, sql, params, many, context):
+        if "budgetday" in sql and left:
+            raise left.pop()
+        return execute(sql, params, many, context)
+
+    def watch(connection, **kwargs):
+        connection.execute_wrappers.append(refuse)
+
+    connection_created.connect(watch)
+    try:
+        with connection.execute_wrapper(refuse):
+            yield
+    finally:
+        connection_created.disconnect(watch)
+
+
+def test_no_model_is_asked_where_nothing_can_be_reserved(visitor):
+    """Budgets fail closed."""
+    before = written()
+    with scripted(say(ANSWER)) as script, budgets_out_of_reach(times=1):
+        visitor.client.raise_request_exception = False
+        response = visitor.ask()
+    assert error_of(response)[0] == 500 and script.requests == [] and written() == before
+
+
+def test_a_further_round_that_cannot_be_reserved_asks_no_model(visitor):
+    """Budgets fail closed in the middle of a run as well, and what was reserved is given back."""
+    failing = ExitStack()
+
+    def first_round(messages):
+        failing.enter_context(budgets_out_of_reach(times=1))
+        return call("search", query="label")
+
+    with scripted(first_round, say(ANSWER)) as script, failing:
+        last = frames_of(visitor.ask(stream=True))[-1]
+    assert (last.kind, last.data["outcome"]) == ("error", "failed") and len(script.requests) == 1
+    assert BudgetDay.objects.get(key="site").reserved == 0
 
 
 def test_a_budget_is_reserved_by_round_and_settled_by_use(visitor):

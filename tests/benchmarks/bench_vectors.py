@@ -46,7 +46,7 @@ def main() -> None:
                             "NAME": Path(folder) / "bench.sqlite3"},
                 "postgresql": postgres.entry(),
             },
-            DATABASE_ROUTERS=["tests.routers.IndexRouter"],
+            DATABASE_ROUTERS=["tests.routers.TableRouter"],
             AI_ANSWERS={"EMBEDDINGS": {EMBEDDING: {"BACKEND": "builtins.object"}}},
         )  # fmt: skip
         django.setup()
