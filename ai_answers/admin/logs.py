@@ -36,13 +36,15 @@ class RunLogAdmin(ReadOnlyAdmin):
     ordering = ("-created_at",)
     fields = ()
 
+    class Media:
+        css = {"all": ["ai_answers/admin/try.css", "ai_answers/admin/log.css"]}
+
     def get_list_display(self, request):
         question = ("question",) if request.user.has_perm(TEXT) else ()
         return (
             "created_at",
             *question,
-            "outcome",
-            "error_code",
+            "result",
             "cited",
             "total_seconds",
             "tokens",
@@ -71,6 +73,7 @@ class RunLogAdmin(ReadOnlyAdmin):
 
         return {
             "title": gettext("Why did it say that?"),
+            "subtitle": None,
             "links": self._links(request, entry),
             "explained": explained(
                 entry,
@@ -95,6 +98,11 @@ class RunLogAdmin(ReadOnlyAdmin):
     @admin.display(description=_("question"))
     def question(self, entry: RunLog) -> str:
         return excerpt(entry.run.turn.question)
+
+    @admin.display(description=_("outcome"), ordering="outcome")
+    def result(self, entry: RunLog) -> str:
+        outcome = entry.get_outcome_display()
+        return f"{outcome} ({entry.error_code})" if entry.error_code else outcome
 
     @admin.display(description=_("agent"))
     def agent(self, entry: RunLog) -> str:
