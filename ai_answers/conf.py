@@ -98,6 +98,9 @@ class Settings:
 
     RETENTION_DAYS: int | None = 90
     """Age at which ``ai_answers_purge`` deletes conversations; ``None`` keeps them."""
+    LOG_DAYS: int | None = 30
+    """Age at which ``ai_answers_purge`` deletes entries of the run log; ``None`` keeps them as
+    long as their conversations."""
     LOG_TEXT: bool = False
     """Whether run logs may hold prompts, tool calls and the model's own words."""
 

@@ -157,6 +157,7 @@ def test_a_vendors_package_is_not_imported_to_check_its_name(path):
         ({"HEARTBEAT_SECONDS": None}, "not None"),
         ({"ABANDON_SECONDS": 0}, "or None, not 0"),
         ({"RETENTION_DAYS": 1.5}, "or None, not 1.5"),
+        ({"LOG_DAYS": 0}, "or None, not 0"),
         ({"TRUSTED_PROXIES": -1}, "0 or more, not -1"),
         ({"LINK_HOSTS": "example.com"}, "list or tuple of strings, not 'example.com'"),
         ({"LOG_TEXT": "yes"}, "True or False, not 'yes'"),
@@ -198,7 +199,7 @@ def test_a_value_of_the_wrong_type_or_size_is_an_error(values, named):
 @pytest.mark.parametrize(
     "values",
     [
-        {"ABANDON_SECONDS": None, "RETENTION_DAYS": None, "TRUSTED_PROXIES": 2},
+        {"ABANDON_SECONDS": None, "RETENTION_DAYS": None, "LOG_DAYS": None, "TRUSTED_PROXIES": 2},
         {"THROTTLE": {"burst": None, "sustained": "5/day"}, "LINK_HOSTS": ["example.com"]},
         {"BUDGETS": {"site": {"questions": None, "tokens": 0}}, "RUN_SECONDS": 0.5},
         {"BUDGETS": {"site": None, "agent": {}, "visitor": None}},

@@ -4,4 +4,12 @@ Agents and blocks are edited here; conversations, runs, budgets and the index ar
 Django's model permissions decide who sees what: text of visitors takes ``view_turn``.
 """
 
-from . import agents, blocks, budgets, conversations, index, runs  # noqa: F401 - registers them
+from . import (  # noqa: F401 - registers them
+    agents,
+    blocks,
+    budgets,
+    conversations,
+    index,
+    logs,
+    runs,
+)

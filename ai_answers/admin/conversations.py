@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ..models import Conversation, Feedback, Turn
 from ..permissions import may_see_traces
+from .logs import LOG, log_link
 from .read_only import ReadOnlyAdmin, ReadOnlyMixin, excerpt
 
 
@@ -78,8 +79,13 @@ class TurnAdmin(ReadOnlyAdmin):
     )
 
     def get_fields(self, request, obj=None):
+        log = ("log",) if request.user.has_perm(LOG) else ()
         traces = ("log_id", "trace_id") if may_see_traces(request.user) else ()
-        return (*self.fields, *traces)
+        return (*self.fields, *log, *traces)
+
+    @admin.display(description=_("run log"))
+    def log(self, turn: Turn) -> str:
+        return log_link(turn, site=self.admin_site)
 
     @admin.display(description=_("question"))
     def short_question(self, turn: Turn) -> str:

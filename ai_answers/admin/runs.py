@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
 from ..models import Run
+from .logs import LOG, log_link
 from .read_only import ReadOnlyAdmin
 
 
@@ -44,6 +45,13 @@ class RunAdmin(ReadOnlyAdmin):
         "last_read_at",
         "finished_at",
     )
+
+    def get_fields(self, request, obj=None):
+        return (*self.fields, "log") if request.user.has_perm(LOG) else self.fields
+
+    @admin.display(description=_("run log"))
+    def log(self, run: Run) -> str:
+        return log_link(run.turn, site=self.admin_site)
 
     @admin.display(description=_("agent"))
     def agent(self, run: Run) -> str:

@@ -235,9 +235,10 @@ def _wrong_numbers() -> Wrong:
     value = setting("ABANDON_SECONDS")
     if value is not None and not _is_seconds(value):
         yield "['ABANDON_SECONDS']", "a number of seconds above 0, or None", value
-    value = setting("RETENTION_DAYS")
-    if value is not None and not _is_whole(value, least=1):
-        yield "['RETENTION_DAYS']", "a whole number of days above 0, or None", value
+    for name in ("RETENTION_DAYS", "LOG_DAYS"):
+        value = setting(name)
+        if value is not None and not _is_whole(value, least=1):
+            yield f"[{name!r}]", "a whole number of days above 0, or None", value
     if not _is_whole(value := setting("TRUSTED_PROXIES"), least=0):
         yield "['TRUSTED_PROXIES']", "the number of proxies, 0 or more", value
 

@@ -95,7 +95,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name": "run log entry",
-                "verbose_name_plural": "run log",
+                "verbose_name_plural": "run log entries",
                 "default_permissions": ("view", "delete"),
             },
         ),

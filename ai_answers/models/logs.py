@@ -48,7 +48,7 @@ class RunLog(models.Model):
 
     class Meta:
         verbose_name = _("run log entry")
-        verbose_name_plural = _("run log")
+        verbose_name_plural = _("run log entries")
         default_permissions = ("view", "delete")
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from ai_answers.models import BudgetDay, Conversation, Run, Turn
+from ai_answers.models import BudgetDay, Conversation, Run, RunLog, Turn
 
 from ..content import make_agent
 
@@ -88,3 +88,21 @@ def test_runs_of_processes_that_are_gone_are_ended_first(left_running, settings,
     assert Turn.objects.filter(outcome="interrupted", answer="On Friday").count() == 101
     assert Run.objects.filter(status=Run.Status.RUNNING).count() == 1
     assert "ended" not in purge()
+
+
+def test_entries_of_the_run_log_go_by_their_own_age(conversations, settings):
+    """T23: the conversation stays."""
+    for age, turn in enumerate(Turn.objects.all()):
+        run = Run.objects.create(turn=turn, visitor=f"v{age}", heartbeat_at=timezone.now())
+        log = RunLog.objects.create(run=run, outcome="answered")
+        written = timezone.now() - datetime.timedelta(days=20 * age)
+        RunLog.objects.filter(pk=log.pk).update(created_at=written)
+    assert "2 run log entries are older than 30 days" in purge(days=1000, dry_run=True)
+    assert "2 run log entries older than 30 days were deleted" in purge(days=1000)
+    assert RunLog.objects.count() == 2 and Turn.objects.count() == 4
+    with pytest.raises(CommandError, match="--log-days must be 0 or more, not -1"):
+        purge(log_days=-1)
+    purge(days=1000, log_days=10)
+    assert RunLog.objects.count() == 1
+    settings.AI_ANSWERS = settings.AI_ANSWERS | {"LOG_DAYS": None}
+    assert "run log" not in purge(days=1000) and RunLog.objects.count() == 1
