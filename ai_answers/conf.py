@@ -166,6 +166,23 @@ def import_part(path: str, *, setting: str) -> Any:
         ) from error
 
 
+def make_part(path: str, *args: Any, setting: str, options: Any, **keywords: Any) -> Any:
+    """Import ``path`` and call it; ``options`` are the ``OPTIONS`` that ``setting`` has for it.
+
+    Raises ``ConfigurationError`` for options that are no dict, or that it does not take.
+    """
+    part = import_part(path, setting=setting)
+    if not isinstance(options, Mapping):
+        raise ConfigurationError(f"{setting}: OPTIONS must be a dict, not {options!r}.")
+    try:
+        return part(*args, **keywords, **options)
+    except TypeError as error:
+        raise ConfigurationError(
+            f"{setting}: {path} could not be made of OPTIONS with "
+            f"{', '.join(map(repr, options)) or 'nothing'} in them: {error}"
+        ) from error
+
+
 def setting_callable(name: str) -> Callable[..., Any] | None:
     """Return the callable a setting such as ``SCOPE`` names by dotted path or holds itself."""
     value = getattr(app_settings(), name)

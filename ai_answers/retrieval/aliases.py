@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..conf import alias_settings, import_part
+from ..conf import alias_settings, import_part, make_part
 from ..exceptions import ConfigurationError
 from .base import Index
 
@@ -20,6 +20,9 @@ KEYS = {
     "SOURCES": "sources",
     "OPTIONS": "options",
 }
+
+LONGEST_ALIAS = 100
+"""What the tables have room for."""
 
 _made: dict[str, tuple[Any, Index]] = {}
 _lock = threading.Lock()
@@ -49,6 +52,11 @@ def index_settings(alias: str) -> IndexSettings:
             f"known keys: {', '.join(KEYS)}."
         )
     found = IndexSettings(**{KEYS[key]: value for key, value in entry.items()})
+    if len(alias) > LONGEST_ALIAS:
+        raise ConfigurationError(
+            f"AI_ANSWERS['INDEXES'] has an alias of {len(alias)} characters, {alias[:20]!r}…; "
+            f"at most {LONGEST_ALIAS} are possible."
+        )
     if not 0 <= found.chunk_overlap < found.chunk_tokens:
         raise ConfigurationError(
             f"AI_ANSWERS['INDEXES'][{alias!r}]: CHUNK_OVERLAP must be from 0 to below "
@@ -63,12 +71,19 @@ def get_index(alias: str = "default") -> Index:
     with _lock:
         made = _made.get(alias)
         if made is None or made[0] != entry:
-            backend = import_part(entry.backend, setting=f"AI_ANSWERS['INDEXES'][{alias!r}]")
+            setting = f"AI_ANSWERS['INDEXES'][{alias!r}]"
+            backend = import_part(entry.backend, setting=setting)
             if not (isinstance(backend, type) and issubclass(backend, Index)):
                 raise ConfigurationError(
-                    f"AI_ANSWERS['INDEXES'][{alias!r}] names {entry.backend!r}, which is no "
+                    f"{setting} names {entry.backend!r}, which is no "
                     "subclass of ai_answers.retrieval.Index."
                 )
-            made = (entry, backend(alias, embedding=entry.embedding, **entry.options))
-            _made[alias] = made
+            index = make_part(
+                entry.backend,
+                alias,
+                setting=setting,
+                options=entry.options,
+                embedding=entry.embedding,
+            )
+            made = _made[alias] = (entry, index)
         return made[1]

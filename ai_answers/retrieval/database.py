@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import connections, router
 
-from ..conf import app_settings, import_part
+from ..conf import app_settings, import_part, make_part
 from ..exceptions import ConfigurationError, EmbeddingFailed, RetrievalError
 from ..models import IndexedChunk, IndexedDocument, IndexState
 from ..values import Hit, ObjectKey
@@ -63,7 +63,7 @@ class DatabaseIndex(Index):
         words: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(alias, embedding=embedding)
-        if not 0 <= words_weight <= 1:
+        if not isinstance(words_weight, int | float) or not 0 <= words_weight <= 1:
             raise ConfigurationError(
                 f"AI_ANSWERS['INDEXES'][{alias!r}]: words_weight must be from 0 to 1, "
                 f"not {words_weight!r}."
@@ -83,8 +83,14 @@ class DatabaseIndex(Index):
         if self.words is None:
             return self.default_words(using)
         setting = f"AI_ANSWERS['INDEXES'][{self.alias!r}]['OPTIONS']['words']"
-        backend = import_part(self.words["BACKEND"], setting=setting)
-        return backend(using, **self.words.get("OPTIONS", {}))
+        path = self.words["BACKEND"]
+        backend = import_part(path, setting=setting)
+        if not (isinstance(backend, type) and issubclass(backend, WordsLeg)):
+            raise ConfigurationError(
+                f"{setting} names {path!r}, which is no subclass of "
+                "ai_answers.retrieval.legs.WordsLeg."
+            )
+        return make_part(path, using, setting=setting, options=self.words.get("OPTIONS", {}))
 
     def default_words(self, using: str) -> WordsLeg | None:
         """Return the leg for words where the settings name none."""

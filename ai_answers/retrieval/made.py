@@ -11,7 +11,7 @@ import threading
 from collections import defaultdict
 from typing import Any
 
-from ..conf import alias_settings, import_part
+from ..conf import alias_settings, make_part
 
 
 class Made:
@@ -35,6 +35,7 @@ class Made:
             made = self._made.get(alias)
             if made is None or made[0] != entry:
                 where = f"AI_ANSWERS[{self._setting!r}][{alias!r}]"
-                backend = import_part(entry["BACKEND"], setting=where)
-                made = self._made[alias] = (dict(entry), backend(**entry.get("OPTIONS", {})))
+                options = entry.get("OPTIONS", {})
+                part = make_part(entry["BACKEND"], setting=where, options=options)
+                made = self._made[alias] = (dict(entry), part)
             return made[1]

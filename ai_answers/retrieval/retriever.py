@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from ..conf import import_part
+from ..conf import make_part
 from ..exceptions import ConfigurationError, RetrievalError
 from ..values import Chunk, Hit, ObjectKey
 from .base import Entry, Index, Stats, Stored
@@ -54,6 +54,11 @@ class RetrieverIndex(Index):
                 f"{self.setting}: OPTIONS needs 'retriever', a dict with BACKEND and OPTIONS, "
                 f"not {retriever!r}."
             )
+        if not isinstance(keys, Mapping | None):
+            raise ConfigurationError(
+                f"{self.setting}: 'keys' must be a dict from {', '.join(KEYS)} to the names in a "
+                f"document's metadata, not {keys!r}."
+            )
         if unknown := sorted((keys or {}).keys() - KEYS.keys()):
             raise ConfigurationError(
                 f"{self.setting}: 'keys' has no {unknown[0]!r}; known: {', '.join(KEYS)}."
@@ -65,8 +70,8 @@ class RetrieverIndex(Index):
     @cached_property
     def retriever(self) -> Any:
         """The retriever, made at the first search: every save asks whether this index is ours."""
-        backend = import_part(self.settings["BACKEND"], setting=self.setting)
-        return backend(**self.settings.get("OPTIONS", {}))
+        options = self.settings.get("OPTIONS", {})
+        return make_part(self.settings["BACKEND"], setting=self.setting, options=options)
 
     def search(
         self, query: str, *, tags: frozenset[str], limit: int, language: str = ""

@@ -227,3 +227,32 @@ def test_a_finish_that_changes_nothing_makes_nobody_read_all_again(db):
     before = IndexState.objects.get().removed
     index.finish()
     assert IndexState.objects.get().removed == before
+
+
+DATABASE_INDEX = "ai_answers.retrieval.database.DatabaseIndex"
+RETRIEVER_INDEX = "ai_answers.retrieval.retriever.RetrieverIndex"
+
+
+@pytest.mark.parametrize(
+    ("backend", "options", "said"),
+    [
+        (DATABASE_INDEX, {"word_weight": 0.5}, "'word_weight' in them.*unexpected keyword"),
+        (DATABASE_INDEX, {"words_weight": "0.5"}, "from 0 to 1, not '0.5'"),
+        (DATABASE_INDEX, {"words_weight": None}, "from 0 to 1, not None"),
+        (DATABASE_INDEX, ["x"], r"OPTIONS must be a dict, not \['x'\]"),
+        (DATABASE_INDEX, {"words": {"BACKEND": "collections.OrderedDict"}}, "no subclass of"),
+        (RETRIEVER_INDEX, {"retriever": {"BACKEND": "x"}, "keys": ["a"]}, "'keys' must be a dict"),
+        (RETRIEVER_INDEX, {"retriever": {"BACKEND": "builtins.dict", "OPTIONS": None}},
+         "OPTIONS must be a dict, not None"),
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be_are_named(db, settings, backend, options, said):
+    settings.AI_ANSWERS = {"INDEXES": {"default": {"BACKEND": backend, "OPTIONS": options}}}
+    with pytest.raises(ConfigurationError, match=said):
+        get_index().search("heron", tags=frozenset(), limit=1)
+
+
+def test_an_alias_longer_than_its_column_is_refused(settings):
+    settings.AI_ANSWERS = {"INDEXES": {"a" * 101: {"BACKEND": DATABASE_INDEX}}}
+    with pytest.raises(ConfigurationError, match="101 characters"):
+        get_index("a" * 101)
