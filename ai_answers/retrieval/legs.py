@@ -82,7 +82,10 @@ class WordsLeg(ABC):
         """
 
     def remove_orphans(self, index: str) -> None:  # noqa: B027 - most have none
-        """Take out what belongs to chunks that were deleted by other means than the index."""
+        """Take out what belongs to chunks that were deleted by other means than the index.
+
+        Inside a transaction that has locked the index's state.
+        """
 
 
 class VectorsLeg(ABC):
