@@ -78,7 +78,7 @@ class WordsLeg(ABC):
         """Rank at most ``limit`` chunks that hold one of ``words`` and are open to ``tags``.
 
         ``respell_in``: the languages in which to look for a word nearby in place of one that
-        no chunk holds.
+        no open chunk holds.
         """
 
     def remove_orphans(self, index: str) -> None:  # noqa: B027 - most have none
