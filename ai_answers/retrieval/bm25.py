@@ -24,6 +24,8 @@ K1, B = 1.2, 0.75
 COMMON = 0.4
 RESPELT = 3
 """Words of one query that are looked for in another spelling."""
+FREQUENT = 100
+"""Open chunks beyond which no spelling is counted further."""
 
 
 class Bm25Words(WordsLeg):
@@ -36,6 +38,15 @@ class Bm25Words(WordsLeg):
     @abstractmethod
     def counts(self, index: str, forms: Iterable[str]) -> dict[str, int]:
         """Return how many chunks hold each of those forms that any chunk holds."""
+
+    @abstractmethod
+    def open_counts(
+        self, index: str, forms: Iterable[str], *, tags: frozenset[str], up_to: int
+    ) -> dict[str, int]:
+        """Return the same for the chunks open to ``tags``, each counted no further than ``up_to``.
+
+        What a search does may depend on these alone, or it says what stands in closed chunks.
+        """
 
     @abstractmethod
     def match(
@@ -64,30 +75,38 @@ class Bm25Words(WordsLeg):
         counts = self.counts(index, (form for word in words for form in word.forms))
         ideal = sum(idf(total, max(counts.get(form, 0) for form in w.forms)) for w in words)
         if respell_in:
-            unknown = [word for word in words if not any(map(counts.get, word.forms))]
+            known = self.open_counts(index, counts, tags=tags, up_to=1)
+            unknown = [word for word in words if not any(map(known.get, word.forms))]
             for word in unknown[:RESPELT]:
-                counts |= self._respelt(index, word, respell_in)
+                counts |= self._respelt(index, word, respell_in, tags)
         telling = {form: n for form, n in counts.items() if n <= total * COMMON}
         scores: dict[int, float] = {}
-        # What tells things apart may be in closed chunks only, and must not hide the open ones.
-        for known in (telling, counts):
-            if known and not scores:
-                scores = self.match(known, total=total, index=index, tags=tags, limit=limit)
+        # Closed chunks must not decide what is common, so where there is room, all words count.
+        for used in (telling, counts) if telling != counts else (counts,):
+            if used and len(scores) < limit:
+                scores = self.match(used, total=total, index=index, tags=tags, limit=limit)
         return Ranked(scores=scores, ideal=ideal)
 
-    def _respelt(self, index: str, word: QueryWord, languages: Sequence[str]) -> dict[str, int]:
-        """Return the most frequent word near ``word``, with its count.
+    def _respelt(
+        self, index: str, word: QueryWord, languages: Sequence[str], tags: frozenset[str]
+    ) -> dict[str, int]:
+        """Return the word near ``word`` that most open chunks hold, with its count.
 
         Stems first: that is a few hundred look-ups, while every other spelling of the whole
         word has to be cut to its stem before.
         """
         stems = {near for form in word.forms for near in spellings(form)}
-        counts = self.counts(index, sorted(stems))
-        if not counts:
+        found = self._most_frequent(index, stems, tags)
+        if not found:
             near = spellings(word.surface)
             stems = {stem_once(other, language) for language in languages for other in near}
-            counts = self.counts(index, sorted(stems))
-        best = max(counts, key=lambda form: (counts[form], form), default=None)
+            found = self._most_frequent(index, stems, tags)
+        return found
+
+    def _most_frequent(self, index: str, forms: set[str], tags: frozenset[str]) -> dict[str, int]:
+        counts = self.counts(index, sorted(forms))
+        is_open = self.open_counts(index, counts, tags=tags, up_to=FREQUENT)
+        best = max(is_open, key=lambda form: (is_open[form], form), default=None)
         return {} if best is None else {best: counts[best]}
 
 

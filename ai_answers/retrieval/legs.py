@@ -78,11 +78,14 @@ class WordsLeg(ABC):
         """Rank at most ``limit`` chunks that hold one of ``words`` and are open to ``tags``.
 
         ``respell_in``: the languages in which to look for a word nearby in place of one that
-        no chunk holds.
+        no open chunk holds.
         """
 
     def remove_orphans(self, index: str) -> None:  # noqa: B027 - most have none
-        """Take out what belongs to chunks that were deleted by other means than the index."""
+        """Take out what belongs to chunks that were deleted by other means than the index.
+
+        Inside a transaction that has locked the index's state.
+        """
 
 
 class VectorsLeg(ABC):

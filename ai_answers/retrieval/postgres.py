@@ -91,15 +91,18 @@ SELECT %s, word, ndoc, 0 FROM ts_stat(format('SELECT words FROM {WORDS} WHERE "i
 UNION ALL
 SELECT %s, '{TOTAL}', count(*), coalesce(sum(length), 0) FROM {WORDS} WHERE "index" = %s
 """  # noqa: S608
+OPEN = f"""
+FROM {WORDS} WHERE words @@ %s::tsquery AND "index" = %s AND (tags IS NULL OR tags && %s::text[])
+"""
 SEARCH = f"""
 SELECT chunk_id, {{score}} AS score
 FROM (
     SELECT chunk_id, words, {K1}::float8 * ({1 - B}::float8 + {B}::float8 * length / %s) AS damping
-    FROM {WORDS}
-    WHERE words @@ %s::tsquery AND "index" = %s AND (tags IS NULL OR tags && %s::text[])
+    {OPEN}
 ) AS candidate
 ORDER BY score DESC, chunk_id LIMIT %s
 """  # noqa: S608
+COUNT = f"SELECT count(*) FROM (SELECT 1 {OPEN} LIMIT %s) AS found"  # noqa: S608
 # With no occurrence the frequency is 0 and so is the score; it never divides by nothing.
 SCORE = f"%s::float8 * {TIMES} * {K1 + 1}::float8 / ({TIMES} + damping)"
 
@@ -153,6 +156,16 @@ class PostgresWords(Bm25Words):
                 [index, list(dict.fromkeys(forms))],
             )
             return dict(cursor.fetchall())
+
+    def open_counts(
+        self, index: str, forms: Iterable[str], *, tags: frozenset[str], up_to: int
+    ) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        with self._cursor() as cursor:
+            for form in forms:
+                cursor.execute(COUNT, [_quoted(form), index, sorted(tags), up_to])
+                counts[form] = cursor.fetchone()[0]
+        return {form: count for form, count in counts.items() if count}
 
     def match(
         self,

@@ -1,6 +1,6 @@
 """Words near a word: one letter more, less, other, or two swapped.
 
-For words of a query that no chunk holds. In: a word. Out: candidates, to be looked up in the
+For words of a query that no open chunk holds. In: a word. Out: candidates, to be looked up in the
 index's own vocabulary. No Django, no I/O.
 """
 

@@ -17,17 +17,20 @@ from .legs import ChunkWords
 
 FULLTEXT = "ai_answers_fulltext"
 
-SEARCH = f"""
-SELECT {FULLTEXT}.rowid, -{FULLTEXT}.rank
+OPEN = f"""
 FROM {FULLTEXT}
 CROSS JOIN ai_answers_indexedchunk AS chunk ON chunk.id = {FULLTEXT}.rowid
 CROSS JOIN ai_answers_indexeddocument AS document ON document.id = chunk.document_id
-WHERE {FULLTEXT} MATCH %s AND {FULLTEXT}.rank MATCH 'bm25({TITLE}, {HEADING}, {BODY})'
-AND document."index" = %s
+WHERE {FULLTEXT} MATCH %s AND document."index" = %s
 AND (NOT EXISTS (SELECT 1 FROM ai_answers_indexedtag AS tag WHERE tag.document_id = document.id)
      {{allowed}})
-ORDER BY {FULLTEXT}.rank LIMIT %s
 """  # noqa: S608 - constants of this module
+SEARCH = f"""
+SELECT {FULLTEXT}.rowid, -{FULLTEXT}.rank {OPEN}
+AND {FULLTEXT}.rank MATCH 'bm25({TITLE}, {HEADING}, {BODY})'
+ORDER BY {FULLTEXT}.rank LIMIT %s
+"""
+COUNT = f"SELECT count(*) FROM (SELECT 1 {OPEN} LIMIT %s)"  # noqa: S608
 ALLOWED = """OR EXISTS (SELECT 1 FROM ai_answers_indexedtag AS tag
      WHERE tag.document_id = document.id AND tag.tag IN ({}))"""
 
@@ -77,6 +80,17 @@ class SqliteWords(Bm25Words):
                 counts.update(cursor.fetchall())
         return counts
 
+    def open_counts(
+        self, index: str, forms: Iterable[str], *, tags: frozenset[str], up_to: int
+    ) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        with self._cursor() as cursor:
+            for form in forms:
+                given = [f'"{form}"', index, *sorted(tags), up_to]
+                cursor.execute(COUNT.format(allowed=_allowed(tags)), given)
+                counts[form] = cursor.fetchone()[0]
+        return {form: count for form, count in counts.items() if count}
+
     def match(
         self,
         counts: Mapping[str, int],
@@ -87,10 +101,14 @@ class SqliteWords(Bm25Words):
         limit: int,
     ) -> dict[int, float]:
         query = " OR ".join(f'"{form}"' for form in counts)
-        allowed = ALLOWED.format(", ".join(["%s"] * len(tags))) if tags else ""
+        given = [query, index, *sorted(tags), limit]
         with self._cursor() as cursor:
-            cursor.execute(SEARCH.format(allowed=allowed), [query, index, *sorted(tags), limit])
+            cursor.execute(SEARCH.format(allowed=_allowed(tags)), given)
             return dict(cursor.fetchall())
 
     def _cursor(self):
         return connections[self.using].cursor()
+
+
+def _allowed(tags: frozenset[str]) -> str:
+    return ALLOWED.format(", ".join(["%s"] * len(tags))) if tags else ""

@@ -89,7 +89,9 @@ class Tables:
             with transaction.atomic(using=self.using):
                 self._take_out(ids, self._count_up())
         if self.words is not None:
-            self.words.remove_orphans(self.alias)
+            with transaction.atomic(using=self.using):
+                self._count_up()  # a leg may count anew: nobody may write or see it half done
+                self.words.remove_orphans(self.alias)
 
     def find(self, places: Iterable[tuple[ObjectKey, str | None]]) -> list[int]:
         """Return the primary keys of those documents that are here."""

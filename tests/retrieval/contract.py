@@ -94,6 +94,19 @@ class IndexContract:
         index.put([*closed, entry(900, "heron and gull"), entry(901, "heron and tern and gull")])
         assert sorted(found(index, "heron", limit=2)) == ["900", "901"]
 
+    def test_what_stands_in_closed_documents_decides_no_hit(self, index):
+        """Else an asker learns their words: by the spelling, and by what counts as common."""
+        index.put(
+            [entry(1, "Mrs Meier leads"), entry(2, "heron kingfisher"), entry(3, "heron")]
+            + [entry(n, "fees and hours") for n in range(4, 9)]
+        )
+        before = [sorted(found(index, query)) for query in ("Meyer", "heron kingfisher")]
+        assert before[0][:1] == ["1"] and set(before[1]) >= {"2", "3"}
+        closed = [entry(n, "Meyer, Maier and Meter: heron", tags=["staff"]) for n in range(20, 40)]
+        index.put(closed)
+        after = [sorted(found(index, query)) for query in ("Meyer", "heron kingfisher")]
+        assert after == before
+
     @pytest.mark.parametrize(
         "query",
         ['"', "heron\"", "NOT heron", "heron AND", "(heron", "heron*", "body:heron", "^heron",

@@ -4,7 +4,7 @@ import random
 import threading
 
 import pytest
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 
 from ai_answers.indexing import index_objects, index_source
 from ai_answers.models import IndexState
@@ -131,6 +131,22 @@ def test_after_other_means_have_deleted_chunks_clearing_counts_anew(on_postgresq
     index.put([entry(2, "gull")])
     assert found(index, "gull") == ["2"]
     assert index.tables().words.total("default") == 1
+
+
+def test_a_source_that_is_cleared_half_leaves_the_others_findable(on_postgresql):
+    """The process dies, or a statement times out, while words are counted anew."""
+    index = DatabaseIndex("default")
+    index.put([entry(1, "heron"), entry(2, "gull")])
+
+    def die(execute, sql, *args):
+        if "ts_stat" in sql:
+            raise OperationalError("canceling statement due to statement timeout")
+        return execute(sql, *args)
+
+    with connections[on_postgresql].execute_wrapper(die), pytest.raises(OperationalError):
+        index.clear("other")
+    assert found(index, "heron") == ["1"]
+    assert counted(on_postgresql)[""] == (2, 4)
 
 
 def test_after_a_flush_nothing_is_left_of_what_was_before(on_postgresql):

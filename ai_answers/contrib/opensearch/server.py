@@ -94,12 +94,15 @@ class Server:
             except NotFoundError:
                 return None
 
-    def counts(self, index: str, words: Sequence[str]) -> dict[str, int]:
-        """Return how many chunks hold each word, those that any holds."""
+    def counts(
+        self, index: str, words: Sequence[str], *, tags: frozenset[str] | None = None
+    ) -> dict[str, int]:
+        """Return how many chunks hold each word, those that any holds; ``tags``: open to them."""
         found: dict[str, int] = {}
+        among = {} if tags is None else {"query": _open_to(tags)}
         for some in _in_parts(words):
             filters = {word: {"term": {"words": word}} for word in some}
-            body = {"size": 0, "aggs": {"words": {"filters": {"filters": filters}}}}
+            body = {"size": 0, "aggs": {"words": {"filters": {"filters": filters}}}} | among
             buckets = self._search(index, body)["aggregations"]["words"]["buckets"]
             found |= {word: b["doc_count"] for word, b in buckets.items() if b["doc_count"]}
         return found
@@ -112,16 +115,13 @@ class Server:
         ``words``: the most telling first; behind the first thousand they are left out.
         """
         query = " ".join(islice(words, MOST_WORDS))
-        is_open: list[Any] = [{"bool": {"must_not": {"exists": {"field": "tags"}}}}]
-        if tags:
-            is_open.append({"terms": {"tags": sorted(tags)}})
         body = {
             "size": limit,
             "track_total_hits": False,
             "query": {
                 "bool": {
                     "must": {"match": {"words": {"query": query, "operator": "or"}}},
-                    "filter": {"bool": {"should": is_open, "minimum_should_match": 1}},
+                    "filter": _open_to(tags),
                 }
             },
             "aggs": {"all": {"global": {}, "aggs": {"length": {"avg": {"field": "length"}}}}},
@@ -173,6 +173,13 @@ def _client(options: Mapping[str, Any]) -> Any:
             "pip install django-ai-answers[opensearch]"
         ) from error
     return OpenSearch(**options)
+
+
+def _open_to(tags: frozenset[str]) -> dict[str, Any]:
+    ways: list[Any] = [{"bool": {"must_not": {"exists": {"field": "tags"}}}}]
+    if tags:
+        ways.append({"terms": {"tags": sorted(tags)}})
+    return {"bool": {"should": ways, "minimum_should_match": 1}}
 
 
 def _in_parts(things: Iterable[Any]) -> Iterator[list[Any]]:

@@ -85,6 +85,12 @@ class OpenSearchWords(Bm25Words, Outside):
     def counts(self, index: str, forms: Iterable[str]) -> dict[str, int]:
         return self.server.counts(index, list(dict.fromkeys(forms)))
 
+    def open_counts(
+        self, index: str, forms: Iterable[str], *, tags: frozenset[str], up_to: int
+    ) -> dict[str, int]:
+        counts = self.server.counts(index, list(forms), tags=tags)
+        return {form: min(count, up_to) for form, count in counts.items()}
+
     def match(
         self,
         counts: Mapping[str, int],
