@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from ..exceptions import AnswersError
 from ..models import IndexingJob
+from ..sources.base import storable
 from .report import Report
 from .whole import index_all
 
@@ -164,6 +165,6 @@ def _said(error: BaseException) -> str:
 
 
 def _line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    lines = storable(str(error)).strip().splitlines()
     name = "" if isinstance(error, AnswersError) and lines else type(error).__name__
     return ": ".join(filter(None, (name, lines[0] if lines else "")))

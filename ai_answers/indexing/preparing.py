@@ -11,9 +11,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..models import IndexedDocument, IndexedTag
 from ..retrieval import Entry, IndexSettings, Stored, words
 from ..retrieval.embeddings import embed_texts, embedding_identity
 from ..sources import Source
+from ..sources.base import storable
 from ..values import Chunk, Document
 from . import chunking
 
@@ -27,6 +29,31 @@ class Prepared:
     replaces: Stored | None
     """How the document is indexed now; ``None``: it is not."""
     chunks: list[Chunk]
+
+
+def require_storable(document: Document) -> None:
+    """Raise ``ValueError`` when the index's tables do not take what names or opens a document.
+
+    A changed tag or id would be another one, so none is cut or cleaned, as texts are.
+    """
+    for tag in document.access_tags:
+        _require("tag", tag, "an access tag")
+    _require("language", document.language, "a language")
+    require_id(document.key.entity_id)
+
+
+def require_id(entity_id: str) -> None:
+    """Raise ``ValueError`` when no index takes the id."""
+    _require("entity_id", entity_id, "an id")
+
+
+def _require(name: str, value: str, what: str) -> None:
+    model = IndexedTag if name == "tag" else IndexedDocument
+    most = model._meta.get_field(name).max_length
+    if len(value) > most:
+        raise ValueError(f"It has {what} of {len(value)} characters; {most} is the most.")
+    if value != storable(value):
+        raise ValueError(f"It has {what} with a NUL or half a character in it, {value!r}.")
 
 
 def stored_as(document: Document, settings: IndexSettings, source: Source) -> Stored:

@@ -51,11 +51,11 @@ def index_source(
         on_failure=on_failure,
     )
     if since is not None:
-        run.update(list(source.get_changed_since(since)))
+        run.update(_texts(source.get_changed_since(since)))
         return run.end(time.monotonic() - started)
     # The index is asked first, so that what is created meanwhile is not taken for deleted.
     known = {entity_id for entity_id, _ in run.index.stored(source.name)}
-    ids = source.get_ids()
+    ids = _texts(source.get_ids())
     run.update(ids)
     run.take_out(sorted(known.difference(ids)))
     return run.end(time.monotonic() - started)
@@ -70,7 +70,7 @@ def index_objects(
     embedding is called; the documents stay marked as lacking them.
     """
     started = time.monotonic()
-    wanted = list(dict.fromkeys(map(str, ids)))
+    wanted = _texts(ids)
     total = Report()
     for alias in [index] if index else indexes_of(source):
         run = Pass(source, alias, vectors=vectors)
@@ -96,6 +96,10 @@ def indexes_of(source: Source) -> list[str]:
 def is_in_index(source: Source, alias: str) -> bool:
     names = index_settings(alias).sources
     return (names is None or source.name in names) and not get_index(alias).is_read_only
+
+
+def _texts(ids: Iterable[object]) -> list[str]:
+    return list(dict.fromkeys(map(str, ids)))  # a queryset with a join may repeat them
 
 
 def is_stale(alias: str) -> str | None:

@@ -11,6 +11,8 @@ from typing import Any
 
 from ..conf import setting_callable
 from ..values import Asker, ObjectKey
+from .base import texts_of
+from .loading import loaded
 from .registry import get_source
 
 logger = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ def access_tags_of(asker: Asker) -> frozenset[str]:
     if tags_of is None:
         return frozenset()
     try:
-        return frozenset(map(str, tags_of(asker)))
+        return frozenset(texts_of(tags_of(asker)))
     except Exception:
         logger.exception("USER_ACCESS_TAGS failed; the asker is given no tags.")
         return frozenset()
@@ -46,10 +48,12 @@ def viewable(keys: Iterable[ObjectKey], asker: Asker) -> dict[ObjectKey, Any]:
         if source is None:
             continue
         try:
-            objects = source.get_objects([key.entity_id for key in wanted])
+            objects, failures = loaded(source, [key.entity_id for key in wanted])
         except Exception:
             logger.exception("%r could not load its objects; none of them is used.", source)
             continue
+        for entity_id, error in failures.items():
+            logger.error("%r could not load %r.", source, entity_id, exc_info=error)
         for key in wanted:
             obj = objects.get(key.entity_id)
             if obj is not None and _can_view(source, asker, obj, key):

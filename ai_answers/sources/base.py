@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
-from django.db.models import Model, QuerySet
+from django.db.models import IntegerField, Model, QuerySet
 from django.utils import translation
 from django.utils.text import slugify
 
@@ -128,9 +128,9 @@ class Source(ABC):
         pks = []
         for entity_id in ids:
             try:
-                pks.append(self.model._meta.pk.to_python(entity_id))
+                pks.append(key_of(self.model, entity_id))
             except (ValidationError, ValueError, TypeError):
-                continue  # an id from an index that was written when the key was of another type
+                continue  # such as from an index written when the key was of another type
         if not pks:
             return {}
         return {str(obj.pk): obj for obj in self.get_queryset().filter(pk__in=pks)}
@@ -158,13 +158,16 @@ class Source(ABC):
         return [str(pk) for pk in pks]
 
     def get_id(self, obj: Any) -> str:
-        return str(obj.pk)
+        if self.model is None:
+            return str(obj.pk)
+        # An heir of two models has a key in the table of each.
+        return str(getattr(obj, self.model._meta.pk.attname))
 
     def documents(self, obj: Any) -> Iterator[Document]:
         """Yield ``obj`` once in each of its languages; a language without text is left out."""
-        key = ObjectKey(self.name, self.get_id(obj))
-        tags = frozenset(self.access_tags(obj))
-        for language in dict.fromkeys(self.get_languages(obj)):
+        key = ObjectKey(self.name, str(self.get_id(obj)))
+        tags = frozenset(texts_of(self.access_tags(obj)))
+        for language in dict.fromkeys(texts_of(self.get_languages(obj))):
             with in_language(language):
                 text = storable(self.get_content(obj, language))
                 title = storable(self.get_title(obj, language))
@@ -191,6 +194,25 @@ def relations_to(target: type[Model], model: type[Model] | None) -> list[str]:
         and field.related_model
         and issubclass(target, field.related_model._meta.concrete_model)
     ]
+
+
+def key_of(model: type[Model], entity_id: str) -> Any:
+    """Return the primary key that ``entity_id`` writes; an error when no object can have it."""
+    field = model._meta.pk
+    while field.is_relation:
+        field = field.target_field
+    key = field.to_python(entity_id)
+    if isinstance(field, IntegerField):
+        field.run_validators(key)  # SQLite raises on what is beyond its range
+    if isinstance(key, str) and key != storable(key):
+        raise ValueError(f"No database takes {key!r}.")
+    return key
+
+
+def texts_of(values: Any) -> list[str]:
+    """Return tags or languages as text: ``None`` is empty, a text alone is one of them."""
+    values = [values] if isinstance(values, str) else values
+    return ["" if value is None else str(value) for value in values]
 
 
 def storable(value: Any) -> str:

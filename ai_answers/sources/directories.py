@@ -144,14 +144,14 @@ class DirectorySource(Source):
 
     def _file(self, path: str) -> File | None:
         parts = PurePosixPath(path).parts
-        if not parts or "\0" in path or any(part.startswith(".") for part in parts):
+        if not parts or any(part.startswith(".") for part in parts):
             return None  # hidden, or "..": an id from the index is not trusted either
         absolute = self.path / path
         if absolute.suffix.lower() not in self.suffixes:
             return None
         try:
             resolved = absolute.resolve(strict=True)
-        except (OSError, RuntimeError):
+        except (OSError, RuntimeError, ValueError):  # of a NUL in it, too
             return None
         if not resolved.is_relative_to(self.path.resolve()) or not resolved.is_file():
             return None

@@ -8,11 +8,16 @@ with any object that has attributes.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set, ValuesView
+from inspect import getattr_static
 from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist
-from django.db.models import Manager, Model
+from django.core.exceptions import FieldDoesNotExist, ObjectDoesNotExist
+from django.db.models import Manager, Model, QuerySet
+from django.db.models.fields.related_descriptors import (
+    ForwardManyToOneDescriptor,
+    ReverseOneToOneDescriptor,
+)
 from django.utils import formats, timezone
 from django.utils.encoding import force_str
 from django.utils.text import capfirst
@@ -22,6 +27,8 @@ from .html import html_to_markdown
 
 SHORT = 80
 """Longest value, in characters, that a label stands before."""
+COLLECTIONS = (Sequence, Set, QuerySet, ValuesView, Iterator)
+RELATIONS = (ForwardManyToOneDescriptor, ReverseOneToOneDescriptor)
 
 
 def labelled_fields(
@@ -45,15 +52,14 @@ def labelled_fields(
 
 
 def value_text(obj: Any, name: str) -> str:
-    """Return the value of field, property or method ``name`` as a reader would see it."""
-    display = getattr(obj, f"get_{name}_display", None)
-    try:
-        value = display if display is not None else getattr(obj, name)
-    except AttributeError:
-        raise ConfigurationError(
-            f"{type(obj).__name__} has no field, property or method {name!r}; "
-            "correct the 'fields' of its source."
-        ) from None
+    """Return the value of field, property or method ``name`` as a reader would see it.
+
+    What a property or method raises is passed on. Raises ``ConfigurationError`` for a name that
+    ``obj`` does not have.
+    """
+    value = getattr(obj, f"get_{name}_display", None)
+    if value is None:
+        value = _value(obj, name)
     if isinstance(value, Manager):  # callable as well, so it comes first
         value = value.all()
     elif isinstance(value, Callable):
@@ -77,15 +83,33 @@ def _labelled(label: str, text: str) -> str:
     return text if "\n" in text or len(text) > SHORT else f"{label}: {text}"
 
 
+def _value(obj: Any, name: str) -> Any:
+    declared = getattr_static(obj, name, None)
+    try:
+        return getattr(obj, name)
+    except ObjectDoesNotExist:
+        if isinstance(declared, RELATIONS):
+            return None  # an AttributeError too, where nothing is at the other end of a one-to-one
+        raise
+    except AttributeError:
+        if declared is not None:
+            raise  # from inside a property
+        raise ConfigurationError(
+            f"{type(obj).__name__} has no field, property or method {name!r}; "
+            "correct the 'fields' of its source."
+        ) from None
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""
-    if isinstance(value, str):
-        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError("Bytes are no text; take the field out of the 'fields' of its source.")
     if isinstance(value, datetime.datetime) and timezone.is_aware(value):
         value = timezone.localtime(value)
     if isinstance(value, bool | int | float | datetime.date | datetime.time):
         return force_str(formats.localize(value, use_l10n=True))
-    if not isinstance(value, dict | Model) and hasattr(value, "__iter__"):
+    # Not all that can be iterated: a file would give its bytes, a lazy text its letters.
+    if isinstance(value, COLLECTIONS) and not isinstance(value, str):
         return ", ".join(filter(None, map(_text, value)))
     return force_str(value)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from .base import Source
+from .base import Source, texts_of
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ def best_language(source: Source, obj: Any, asker_language: str, retrieved_langu
     retrieved one is gone as well, the first that the object has.
     """
     try:
-        languages = list(source.get_languages(obj))
+        languages = texts_of(source.get_languages(obj))
     except Exception:
         logger.exception("get_languages of %r failed; the retrieved language is kept.", source)
         return retrieved_language

@@ -136,6 +136,15 @@ def test_an_object_that_cannot_be_read_is_counted_and_does_not_stop_the_others(s
     assert "could not read" in caplog.text
 
 
+def test_ids_that_a_join_repeats_are_indexed_once(source):
+    ids = [str(page.pk) for page in make(150)]
+    source.get_ids = lambda: [*ids, *ids]
+    try:
+        assert counts(index_source(source)) == (150, 0, 0, 0)
+    finally:
+        del source.get_ids
+
+
 def test_single_objects_are_brought_in_step_or_taken_out(source):
     pages = make()
     index_objects(source, [pages[0].pk])

@@ -88,6 +88,36 @@ def test_tags_come_from_the_setting_and_without_it_there_are_none():
         assert access_tags_of(member) == frozenset()
 
 
+def one_tag(asker):
+    return "guest"
+
+
+def test_a_text_alone_is_one_tag_and_not_its_letters():
+    with override_settings(AI_ANSWERS={"USER_ACCESS_TAGS": one_tag}):
+        assert access_tags_of(Asker(user=AnonymousUser())) == {"guest"}
+
+
+@pytest.mark.parametrize("odd", ["9" * 30, "a\0b", "\ud800", "x"])
+def test_an_id_that_no_object_can_have_hides_no_other(articles, odd):
+    keys = [ObjectKey("site.article", odd), key(articles["public"])]
+    assert list(viewable(keys, Asker(user=AnonymousUser()))) == keys[1:]
+
+
+def test_an_object_that_cannot_be_loaded_hides_no_other(articles):
+    class Fragile(PublicSource):
+        name = "fragile"
+
+        def get_objects(self, ids):
+            return {entity_id: 1 / int(entity_id) for entity_id in ids}
+
+    register_source(Fragile())
+    try:
+        keys = [ObjectKey("fragile", "0"), ObjectKey("fragile", "1")]
+        assert list(viewable(keys, Asker(user=AnonymousUser()))) == keys[1:]
+    finally:
+        unregister("fragile")
+
+
 def broken_tags(asker):
     raise RuntimeError("no directory service")
 
