@@ -112,7 +112,8 @@ _SAYS_NONE = re.compile("|".join(p for patterns in PATTERNS.values() for p in pa
 # What stands behind one of these is something that was found after all.
 _BUT = re.compile(
     r"\b(?:but|however|although|though|only that|aber|jedoch|allerdings|sondern|mais|cependant|"
-    r"pero|sin embargo|ma|tuttavia|mas|porem|maar|echter|men|ale|jednak|но|однако)\b|但|しかし|たたし"
+    r"pero|sin embargo|ma|tuttavia|mas|porem|maar|echter|men|ale|jednak|но|однако)\b"
+    r"|但|しかし|たたし"
 )
 _LONGEST_SENTENCE = 600
 LONGEST = 3_000

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..models import Turn
 from ..rendering import render
+from ..rendering.notes import render_note
 from ..rendering.references import SHOWN_SCORE, render_references
 from ..values import Asker, ObjectKey, Source
 from .links import link_policy
@@ -22,7 +23,10 @@ def references_now(
     """Return stored references as ``asker`` may see them now, in order, numbers kept."""
     stored = list(references)
     sources = [_source(number, row) for number, row in enumerate(stored, start=1)]
-    rendered = render_references(sources, asker=asker, view_mode=view_mode, keep_unavailable=True)
+    quotes = {source.key: row.get("quote", "") for source, row in zip(sources, stored, strict=True)}
+    rendered = render_references(
+        sources, asker=asker, view_mode=view_mode, quotes=quotes, keep_unavailable=True
+    )
     now = {reference.key: reference.as_dict() for reference in rendered}
     shown = []
     for source, row in zip(sources, stored, strict=True):
@@ -37,8 +41,9 @@ def references_now(
 
 
 def answer_html(turn: Turn, *, origin: str) -> str:
-    """Render a stored answer."""
-    return render(turn.answer, links=link_policy(origin), reference_count=len(turn.references))
+    """Render a stored answer, with the note below it if it has one."""
+    html = render(turn.answer, links=link_policy(origin), reference_count=len(turn.references))
+    return html + render_note(turn.support)
 
 
 def _source(number: int, row: dict[str, Any]) -> Source:

@@ -42,5 +42,6 @@ def turn_data(
             turn.references, asker, view_mode=conversation.agent.reference_view_mode
         ),
         "outcome": turn.outcome,
+        "support": turn.support,
         "feedback": votes[0] if votes else None,
     }
