@@ -166,8 +166,7 @@ class Pipeline:
                 outcome = self._judge()
                 if outcome == "no_answer":
                     self._say_none()
-                else:
-                    writer.add(render_note(self._review.support))
+                writer.add(render_note(self._review.support))
         sources = self._prepared.sources.all if self._prepared else ()
         # From the context: it also counts a round that was cut off.
         usage = self._context.usage if self._context else Usage()
@@ -218,6 +217,10 @@ class Pipeline:
         # What was written stays where it was read already, or says the same (S33, G18).
         stays = not writer.is_empty and (self.spec.streamed or self._prepared.sources.all)
         if writer.cited or (writer.text and not stays):
+            if stays and (closest := self._cited()):
+                # What a model cites for having found nothing comes closest, and supports nothing.
+                pages = [replace(reference, index=None).as_dict() for reference in closest]
+                self._review = Review(support={"verdict": "none", "closest": pages})
             writer.retract() if stays else writer.clear()
             # Markers have been read (G17): readers begin anew.
             self._emit(Frame(kind="snapshot", data=self.snapshot_frame()))

@@ -6,7 +6,7 @@ its number and says nothing more (G10).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..models import Turn
@@ -40,10 +40,19 @@ def references_now(
     return shown
 
 
-def answer_html(turn: Turn, *, origin: str) -> str:
-    """Render a stored answer, with the note below it if it has one."""
+def support_now(turn: Turn, asker: Asker, *, view_mode: str) -> dict[str, Any]:
+    """Return what is stored of a turn's support, of pages those that ``asker`` may see now."""
+    support = dict(turn.support)
+    if "closest" in support:
+        pages = references_now(support["closest"], asker, view_mode=view_mode)
+        support["closest"] = [page for page in pages if page["url"]]
+    return support
+
+
+def answer_html(turn: Turn, support: Mapping[str, Any], *, origin: str) -> str:
+    """Render a stored answer, with the note below it that ``support`` makes."""
     html = render(turn.answer, links=link_policy(origin), reference_count=len(turn.references))
-    return html + render_note(turn.support)
+    return html + render_note(support)
 
 
 def _source(number: int, row: dict[str, Any]) -> Source:

@@ -1,4 +1,6 @@
-"""The note below an answer that its sources do not bear, from the site's own template.
+"""The note below an answer that its sources do not bear, or that says there is none.
+
+It comes from the site's own template.
 
 In: what ``done`` says under ``support``. Out: safe HTML, empty when the reader need not be told.
 """
@@ -18,7 +20,8 @@ TEMPLATE = "ai_answers/note.html"
 
 def render_note(support: Mapping[str, Any]) -> str:
     """Return the note as one block in the language in force; never raises."""
-    if not support.get("is_marked"):
+    closest = [page for page in support.get("closest", ()) if page["url"]]
+    if not support.get("is_marked") and not closest:
         return ""
     doubtful = [
         sentence["text"]
@@ -26,7 +29,7 @@ def render_note(support: Mapping[str, Any]) -> str:
         if sentence["verdict"] == "unsupported"
     ]
     try:
-        context = {"verdict": support["verdict"], "doubtful": doubtful}
+        context = {"verdict": support["verdict"], "doubtful": doubtful, "closest": closest}
         return render_to_string(TEMPLATE, context).strip() + "\n"
     except Exception:
         logger.exception("The note %s could not be rendered.", TEMPLATE)

@@ -257,7 +257,7 @@ def entail(pairs):
 
 
 def break_down(pairs):
-    raise RuntimeError("-".join(["canary", "secret"]))
+    raise RuntimeError(pairs[0][1])
 
 
 def too_few(pairs):
@@ -287,7 +287,7 @@ def test_a_broken_entailment_model_leaves_it_to_words_and_facts(checking, settin
     assert end["outcome"] == "answered" and end["support"]["verdict"] == "supported"
     ours = [r.getMessage() for r in caplog.records if r.name.startswith("ai_answers")]
     assert any("ENTAILMENT failed" in message for message in ours)
-    assert "canary" not in "".join(ours)
+    assert "opens at five" not in "".join(ours)
 
 
 def test_a_stopped_answer_is_not_judged(checking):
@@ -331,3 +331,45 @@ def test_the_admin_shows_the_verdict_of_a_turn(checking, admin_client):
     page = admin_client.get(f"/admin/ai_answers/turn/{turn.pk}/change/").content.decode()
     assert "unsupported: Parcels leave on Monday" in page and "<code>Monday</code>" in page
     assert "<i>x</i>" not in page
+
+
+# No answer
+
+
+@both_paths
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_what_a_no_answer_cites_is_offered_as_the_closest_pages(visitor, stream, format):
+    """G18: as links below the text and on the wire, never as support."""
+    with scripted(say("I could not find this [1].")):
+        end = ask(visitor, stream=stream, format=format)
+    assert end["outcome"] == "no_answer" and end["references"] == []
+    (page,) = end["support"]["closest"]
+    assert page["label"] == "Depot times" and "index" not in page
+    shown = "".join(Run.objects.get().parts)
+    link = f'<a href="{page["url"]}">Depot times</a>'
+    assert (link in shown) == (format == "html") and "data-ref-index" not in shown
+    path = f"conversations/{end['conversation_id']}"
+    (turn,) = visitor.get(path).json()["turns"]
+    assert link in turn["html"] and turn["support"]["closest"][0]["label"] == "Depot times"
+    Article.objects.update(audience="staff")
+    assert b"Depot times" not in visitor.get(path).content  # G10
+
+
+def test_the_sites_own_message_offers_nothing(visitor):
+    """S31, G17."""
+    with scripted(say("[1]"), say("I could not find this.")):
+        assert "support" not in ask(visitor) and "support" not in ask(visitor)
+
+
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_a_page_that_a_model_makes_up_is_never_a_source(visitor, format):
+    """G14: not as a link, not as a list of sources, not in the text that is shown."""
+    text = (
+        "On Friday [1](https://bank.example/login). See [the bank](https://bank.example/).\n\n"
+        "Sources:\n- [Bank](https://bank.example/)\n- [1] https://bank.example/"
+    )
+    with scripted(say(text)):
+        end = ask(visitor, format=format)
+    assert [row["label"] for row in end["references"]] == ["Depot times"]
+    assert "bank.example" not in str(end["references"]) and "Sources" not in end["text"]
+    assert "bank.example" not in end.get("html", "")
