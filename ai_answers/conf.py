@@ -108,6 +108,9 @@ class Settings:
     """``callable(request) -> value`` handed to sources as ``asker.scope``; plain data only."""
     USER_ACCESS_TAGS: str | Callable[..., Any] | None = None
     """``callable(asker) -> iterable of str``: the access tags an asker holds."""
+    ENTAILMENT: str | Callable[..., Any] | None = None
+    """``callable([(premise, hypothesis), …]) -> [float or None, …]``: how likely each hypothesis
+    follows from its premise, 0 to 1. Asked by agents that compare answers with their sources."""
     MASK: str | Callable[..., Any] | None = None
     """``callable(text) -> text``: masks a question before it is stored or sent."""
 

@@ -207,6 +207,7 @@ class AgentAdmin(admin.ModelAdmin):
             {"fields": ("chat_model", "model_name", "temperature", "max_output_tokens")},
         ),
         (_("Sources"), {"fields": ("max_references", "reference_view_mode")}),
+        (_("Reliability"), {"fields": ("strict", "grounded", "support_check")}),
         (
             _("Conversations"),
             {"fields": ("conversation_ttl", "max_history_turns", "feedback_enabled")},

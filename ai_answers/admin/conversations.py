@@ -72,6 +72,7 @@ class TurnAdmin(ReadOnlyAdmin):
         "shown_references",
         "shown_sources",
         "invalid_citations",
+        "shown_support",
         "tokens",
         "cost",
         "created_at",
@@ -104,6 +105,16 @@ class TurnAdmin(ReadOnlyAdmin):
         # Addresses stay text: what a link leads to is not checked here.
         rows = ((r.get("index"), r.get("label"), r.get("url")) for r in turn.references)
         return format_html_join("\n", "<div>[{}] {} <code>{}</code></div>", rows) or "-"
+
+    @admin.display(description=_("support"))
+    def shown_support(self, turn: Turn) -> str:
+        """The verdict, and below it each sentence with its own."""
+        rows = (
+            (row["verdict"], row["text"], ", ".join(row.get("missing", ())))
+            for row in turn.support.get("sentences", ())
+        )
+        sentences = format_html_join("\n", "<div>{}: {} <code>{}</code></div>", rows)
+        return format_html("{}{}", turn.support.get("verdict", "-"), sentences)
 
     @admin.display(description=_("all numbered sources"))
     def shown_sources(self, turn: Turn) -> str:

@@ -48,7 +48,8 @@ async def run_agent(
     """Answer ``question`` after ``history`` (user and assistant messages, oldest first).
 
     Read it to its end, or ``aclose()`` it, inside ``running(context)``. ``force_search`` makes
-    one search for the question before any model call (S27, D41).
+    one search for the question before any model call (S27, D41). Without any source, an agent
+    that is ``strict`` then makes none.
     Raises ``ModelFailed``, ``ModelTimeout`` or ``RunFailed``; ``CancelledError`` passes through
     and closes the model's stream on its way.
     """
@@ -117,6 +118,8 @@ class _Run:
             async with aclosing(self.toolbox.run([forced])) as events:
                 async for event in events:
                     yield event
+        if self.context.agent.strict and not self.context.sources_block():
+            return  # there is nothing that a model could answer from
         model, with_tools = await self._models()
         schemas = 0 if with_tools is model else schema_tokens(self.toolbox.offered)
         most_tokens = prompt_bound() + output_bound(self.context.agent)

@@ -112,7 +112,8 @@ _SAYS_NONE = re.compile("|".join(p for patterns in PATTERNS.values() for p in pa
 # What stands behind one of these is something that was found after all.
 _BUT = re.compile(
     r"\b(?:but|however|although|though|only that|aber|jedoch|allerdings|sondern|mais|cependant|"
-    r"pero|sin embargo|ma|tuttavia|mas|porem|maar|echter|men|ale|jednak|но|однако)\b|但|しかし|たたし"
+    r"pero|sin embargo|ma|tuttavia|mas|porem|maar|echter|men|ale|jednak|но|однако)\b"
+    r"|但|しかし|たたし"
 )
 _LONGEST_SENTENCE = 600
 LONGEST = 3_000
@@ -123,9 +124,11 @@ def says_none(answer: str) -> bool:
     """Return whether ``answer`` says that there is no answer, and nothing else that is cited."""
     if len(answer) > LONGEST:
         return False
-    claims = claims_of(answer)
-    if not claims or not _is_none(claims[0].text):
+    # Most answers begin with something else, and need not be read to their end.
+    beginning = claims_of(answer[: 2 * _LONGEST_SENTENCE])
+    if not beginning or not _is_none(beginning[0].text):
         return False
+    claims = claims_of(answer)
     others = [claim for claim in claims[1:] if not _is_none(claim.text)]
     return len(others) <= MOST_OTHER_CLAIMS and not any(claim.indexes for claim in others)
 

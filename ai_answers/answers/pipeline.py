@@ -23,6 +23,7 @@ from ..agents.tools import ToolCall
 from ..bursts import burst, search_burst
 from ..conf import app_settings
 from ..events import Event, RoundStarted, TextDelta, ToolFinished, ToolStarted
+from ..rendering.notes import render_note
 from ..rendering.references import render_references, unavailable
 from ..sources.access import viewable
 from ..sources.block import new_boundary, render_sources
@@ -34,6 +35,7 @@ from .links import link_policy
 from .no_answer import says_none
 from .preparing import Prepared, prepare
 from .recording import RunRecord
+from .reviewing import Review, review
 from .sourcing import to_json
 from .tool_output import tool_message
 from .turns import Closing
@@ -68,6 +70,7 @@ class Pipeline:
         self._references: dict[int, Reference] = {}
         self._length = 0
         self._notes: dict[str, None] = {}
+        self._review = Review()
         self._record = RunRecord(keep_text=app_settings().LOG_TEXT)
         self._writer = AnswerWriter(
             format=spec.format,
@@ -105,11 +108,12 @@ class Pipeline:
                     context,
                     history=prepared.history,
                     question=prepared.question,
-                    force_search=not prepared.is_follow_up,
+                    force_search=prepared.must_search,
                 )
                 async with aclosing(events):
                     await self._read(events, coalescer)
             await self._check_access()
+            await self._compare()
         finally:
             coalescer.cancel()
 
@@ -162,6 +166,7 @@ class Pipeline:
                 outcome = self._judge()
                 if outcome == "no_answer":
                     self._say_none()
+                writer.add(render_note(self._review.support))
         sources = self._prepared.sources.all if self._prepared else ()
         # From the context: it also counts a round that was cut off.
         usage = self._context.usage if self._context else Usage()
@@ -173,6 +178,7 @@ class Pipeline:
             sources=tuple(to_json(sources)),
             usage=usage,
             invalid_citations=writer.invalid_citations,
+            support=self._review.support,
             notes=tuple(self._notes),
             error_code=error_code,
             record=self._record.entry(sources=sources, cited=writer.cited, usage=usage),
@@ -211,6 +217,10 @@ class Pipeline:
         # What was written stays where it was read already, or says the same (S33, G18).
         stays = not writer.is_empty and (self.spec.streamed or self._prepared.sources.all)
         if writer.cited or (writer.text and not stays):
+            if stays and (closest := self._cited()):
+                # What a model cites for having found nothing comes closest, and supports nothing.
+                pages = [replace(reference, index=None).as_dict() for reference in closest]
+                self._review = Review(support={"verdict": "none", "closest": pages})
             writer.retract() if stays else writer.clear()
             # Markers have been read (G17): readers begin anew.
             self._emit(Frame(kind="snapshot", data=self.snapshot_frame()))
@@ -274,6 +284,21 @@ class Pipeline:
             for source in sources:
                 if source.number in gone:
                     self._references[source.number] = unavailable(source, asker=asker)
+
+    async def _compare(self) -> None:
+        """Compare what was written with what it cites, as far as the agent asks for that."""
+        with self._step():
+            self._writer.close()
+        if self._judge() != "answered":
+            return
+        sources, writer = self._prepared.sources.all, self._writer
+        cited = {index: sources[number - 1] for index, number in enumerate(writer.cited, start=1)}
+        agent, asker = self._prepared.agent, self._prepared.asker
+        self._review = await review(writer.text, cited=cited, agent=agent, asker=asker)
+        with self._step():
+            for number, reference in self._references.items():
+                new = self._review.references.get(reference.key, reference)
+                self._references[number] = new
 
     async def _show_sources(self) -> None:
         """Send the provisional references when sources were added (S60)."""

@@ -34,8 +34,9 @@ class Prepared:
     no_answer_message: str
 
     @property
-    def is_follow_up(self) -> bool:
-        return bool(self.history)
+    def must_search(self) -> bool:
+        """Whether to search before the model is asked: at first (S27), or with nothing held."""
+        return not self.history or (self.agent.strict and not self.sources.all)
 
 
 def prepare(spec: RunSpec) -> Prepared:

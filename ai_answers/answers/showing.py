@@ -6,11 +6,12 @@ its number and says nothing more (G10).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..models import Turn
 from ..rendering import render
+from ..rendering.notes import render_note
 from ..rendering.references import SHOWN_SCORE, render_references
 from ..values import Asker, ObjectKey, Source
 from .links import link_policy
@@ -22,7 +23,10 @@ def references_now(
     """Return stored references as ``asker`` may see them now, in order, numbers kept."""
     stored = list(references)
     sources = [_source(number, row) for number, row in enumerate(stored, start=1)]
-    rendered = render_references(sources, asker=asker, view_mode=view_mode, keep_unavailable=True)
+    quotes = {source.key: row.get("quote", "") for source, row in zip(sources, stored, strict=True)}
+    rendered = render_references(
+        sources, asker=asker, view_mode=view_mode, quotes=quotes, keep_unavailable=True
+    )
     now = {reference.key: reference.as_dict() for reference in rendered}
     shown = []
     for source, row in zip(sources, stored, strict=True):
@@ -36,9 +40,19 @@ def references_now(
     return shown
 
 
-def answer_html(turn: Turn, *, origin: str) -> str:
-    """Render a stored answer."""
-    return render(turn.answer, links=link_policy(origin), reference_count=len(turn.references))
+def support_now(turn: Turn, asker: Asker, *, view_mode: str) -> dict[str, Any]:
+    """Return what is stored of a turn's support, of pages those that ``asker`` may see now."""
+    support = dict(turn.support)
+    if "closest" in support:
+        pages = references_now(support["closest"], asker, view_mode=view_mode)
+        support["closest"] = [page for page in pages if page["url"]]
+    return support
+
+
+def answer_html(turn: Turn, support: Mapping[str, Any], *, origin: str) -> str:
+    """Render a stored answer, with the note below it that ``support`` makes."""
+    html = render(turn.answer, links=link_policy(origin), reference_count=len(turn.references))
+    return html + render_note(support)
 
 
 def _source(number: int, row: dict[str, Any]) -> Source:

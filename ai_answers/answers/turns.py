@@ -43,6 +43,8 @@ class Closing:
     sources: tuple[dict[str, Any], ...] = ()
     usage: Usage = field(default_factory=Usage)
     invalid_citations: int = 0
+    support: Mapping[str, Any] = field(default_factory=dict)
+    """How far its sources bear the answer; see ``Review.support``."""
     notes: tuple[str, ...] = ()
     """What went other than set up on the way; see ``SearchOutput.notes``."""
     error_code: str = ""
@@ -84,6 +86,7 @@ def close_turn(run_id: Any, closing: Closing, *, frame: Frame, sequence: int) ->
         turn.usage = closing.usage.as_dict()
         turn.cost = cost_of(closing.usage, turn.conversation.agent)
         turn.invalid_citations = closing.invalid_citations
+        turn.support = dict(closing.support)
         turn.log_id = _log(run, closing)
         turn.finished_at = run.finished_at
         turn.save()

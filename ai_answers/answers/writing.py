@@ -109,6 +109,13 @@ class AnswerWriter:
         if self._renderer:
             self._renderer.parts[:] = [render(self.text, links=self._links, reference_count=0)]
 
+    def add(self, html: str) -> None:
+        """Send a part of the site's own below the answer, where parts are sent at all."""
+        if self._renderer and html:
+            self._renderer.parts.append(html)
+            change = PartChanged(index=len(self._renderer.parts) - 1, html=html)
+            self._send_parts([change])
+
     def say(self, message: str) -> None:
         """Send a text of the site's own behind ``close``: no citation is looked for in it."""
         self._send(message)

@@ -20,7 +20,7 @@ from django.views.decorators.csrf import csrf_protect
 from rest_framework.exceptions import Throttled
 
 from ..answers.conversations import Question
-from ..answers.showing import answer_html, references_now
+from ..answers.showing import answer_html, references_now, support_now
 from ..exceptions import AnswersError, ConfigurationError
 from ..models import Agent, Turn
 from ..permissions import may_ask
@@ -81,9 +81,11 @@ class AskPage(View):
             raise failure
         turn = Turn.objects.select_related("conversation__agent").get(pk=spec.turn_id)
         mode = turn.conversation.agent.reference_view_mode
+        support = support_now(turn, asker, view_mode=mode)
+        html = answer_html(turn, support, origin=question.origin)
         answer = {
             "question": turn.question,
-            "html": mark_safe(answer_html(turn, origin=question.origin)),  # noqa: S308 - rendering
+            "html": mark_safe(html),  # noqa: S308 - rendering
             "references": references_now(turn.references, asker, view_mode=mode),
             "outcome": turn.outcome,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..answers.showing import answer_html, references_now
+from ..answers.showing import answer_html, references_now, support_now
 from ..answers.turns import interrupt_stale_runs
 from ..models import Conversation, Run, Turn
 from ..values import Asker
@@ -32,15 +32,16 @@ def turn_data(
     turn: Turn, asker: Asker, *, conversation: Conversation, visitor: str, origin: str
 ) -> dict[str, Any]:
     """Return one turn with its answer as safe HTML."""
+    view_mode = conversation.agent.reference_view_mode
+    support = support_now(turn, asker, view_mode=view_mode)
     votes = [vote.rating for vote in turn.feedback.all() if vote.visitor == visitor]
     return {
         "turn": turn.position,
         "question": turn.question,
         "text": turn.answer,
-        "html": answer_html(turn, origin=origin),
-        "references": references_now(
-            turn.references, asker, view_mode=conversation.agent.reference_view_mode
-        ),
+        "html": answer_html(turn, support, origin=origin),
+        "references": references_now(turn.references, asker, view_mode=view_mode),
         "outcome": turn.outcome,
+        "support": support,
         "feedback": votes[0] if votes else None,
     }

@@ -204,6 +204,8 @@ def _json_answer(run_id: uuid.UUID, last: Frame, *, traces: bool) -> JsonRespons
         "outcome": data["outcome"],
         "usage": data["usage"],
     }
+    if "support" in data:
+        body["support"] = data["support"]
     if traces:
         body |= trace_ids(data)
     return JsonResponse(body)

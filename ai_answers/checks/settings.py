@@ -37,7 +37,7 @@ ALIASES = {
 """Setting of aliases → keys an entry of it may have."""
 
 VENDORS = ("CHAT_MODELS", "EMBEDDINGS", "RERANKERS")
-CALLABLES = ("SCOPE", "USER_ACCESS_TAGS", "MASK")
+CALLABLES = ("SCOPE", "USER_ACCESS_TAGS", "ENTAILMENT", "MASK")
 POSITIVE = (
     "MAX_QUESTION_CHARS",
     "MAX_BODY_BYTES",

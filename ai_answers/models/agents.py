@@ -85,6 +85,27 @@ class Agent(models.Model):
         default=5,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
     )
+    strict = models.BooleanField(
+        _("answer only from what was found"),
+        default=False,
+        help_text=_(
+            "When the search finds nothing, the chat model is not asked: the message above is the "
+            "answer."
+        ),
+    )
+    grounded = models.BooleanField(
+        _("mark answers without sources"),
+        default=False,
+        help_text=_("An answer that cites nothing says so below its text."),
+    )
+    support_check = models.BooleanField(
+        _("compare answers with their sources"),
+        default=False,
+        help_text=_(
+            "Each sentence with what it cites: its numbers, dates, names and words must be there. "
+            "References quote what supports them, and an answer with doubtful sentences says so."
+        ),
+    )
     feedback_enabled = models.BooleanField(_("ask for feedback"), default=True)
     conversation_ttl = models.PositiveIntegerField(
         _("conversation lifetime"),

@@ -75,6 +75,12 @@ class Turn(models.Model):
         help_text=_("Of the model, in the currency of PRICES; empty where it has no price."),
     )
     invalid_citations = models.PositiveIntegerField(_("invalid citations"), default=0)
+    support = models.JSONField(
+        _("support"),
+        default=dict,
+        blank=True,
+        help_text=_("How far its sources bear the answer, where the agent asks for that."),
+    )
     log_id = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001 - null: no log
     trace_id = models.CharField(max_length=100, null=True, blank=True)  # noqa: DJ001
     created_at = models.DateTimeField(auto_now_add=True)

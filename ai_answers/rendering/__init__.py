@@ -13,6 +13,7 @@ containers quotes and lists, the same
 tables     tables, the same
 parts      ``PartRenderer``, the stage: text in, ``PartChanged`` out
 references the cards of an answer's sources
+notes      what is said below an answer that its sources do not bear
 """
 
 from .links import LinkPolicy

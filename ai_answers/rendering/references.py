@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -23,7 +23,7 @@ from django.utils import translation
 from ..sources import get_source
 from ..sources.access import viewable
 from ..sources.languages import best_language
-from ..values import Asker, Reference, Source
+from ..values import Asker, ObjectKey, Reference, Source
 from .sanitise import plain_line
 
 logger = logging.getLogger(__name__)
@@ -42,6 +42,7 @@ def render_references(
     asker: Asker,
     view_mode: str,
     quote_chars: int = 0,
+    quotes: Mapping[ObjectKey, str] | None = None,
     keep_unavailable: bool = False,
 ) -> list[Reference]:
     """Return a reference without number for each source, in order; the objects are live.
@@ -49,7 +50,7 @@ def render_references(
     An object comes once, however many sources name it (S51). Access is checked again (S52): what
     the asker may not see, or what is gone, is left out, or with ``keep_unavailable`` becomes a
     reference that tells nothing but that. ``quote_chars``: length of a quote of the chunk that
-    fits best; 0: none.
+    fits best; 0: none. ``quotes``: what to quote of an object instead.
     """
     by_key = {}
     for source in sources:
@@ -60,7 +61,12 @@ def render_references(
         if key in objects:
             references.append(
                 render_reference(
-                    source, objects[key], asker=asker, view_mode=view_mode, quote_chars=quote_chars
+                    source,
+                    objects[key],
+                    asker=asker,
+                    view_mode=view_mode,
+                    quote_chars=quote_chars,
+                    quote=(quotes or {}).get(key, ""),
                 )
             )
         elif keep_unavailable:
@@ -76,6 +82,7 @@ def render_reference(
     view_mode: str,
     index: int | None = None,
     quote_chars: int = 0,
+    quote: str = "",
 ) -> Reference:
     """Return the reference of one object that ``asker`` may see; never raises."""
     kind = get_source(source.key.entity_type)
@@ -95,7 +102,7 @@ def render_reference(
             url=url,
             score=source.score if source.score_kind == SHOWN_SCORE else None,
             html="",
-            quote=_quote(source, quote_chars),
+            quote=_plain(quote) or _quote(source, quote_chars),
         )
         context = {
             "object": obj,
@@ -171,11 +178,15 @@ def _quote(source: Source, most: int) -> str:
     """Return the start of the best chunk as plain text, cut at a word."""
     if most < 1 or not source.chunks:
         return ""
-    text = plain_line(_MARKUP.sub(lambda match: match[1] or "", source.chunks[0].text))
+    text = _plain(source.chunks[0].text)
     if len(text) <= most:
         return text
     head = text[: most - 1]
     return f"{head.rsplit(' ', 1)[0] or head}…"
+
+
+def _plain(text: str) -> str:
+    return plain_line(_MARKUP.sub(lambda match: match[1] or "", text))
 
 
 def _card(reference: Reference, view_mode: str, context: dict[str, Any]) -> str:

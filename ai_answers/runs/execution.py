@@ -182,4 +182,6 @@ def last_frame(spec: RunSpec, closing: Closing) -> Frame:
         "usage": closing.usage.as_dict(),
         "log_id": str(closing.record["id"]) if closing.record else None,
     }
+    if closing.support:
+        data["support"] = dict(closing.support)
     return Frame(kind="stopped" if closing.outcome == "stopped" else "done", data=data)

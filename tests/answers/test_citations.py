@@ -58,6 +58,7 @@ def test_a_literal_number_in_brackets_is_escaped_outside_code_and_math():
         "[t](/q?a[2]=1) <https://x.example/[2]>"
     )
     assert resolve(["a [[9]5] b"]) == "a [5\\] b"
+    assert resolve(["a [![2](x)](/y) b"]) == "a [](/y) b"
 
 
 def test_invalid_numbers_are_counted():

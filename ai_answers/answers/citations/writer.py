@@ -37,6 +37,7 @@ class Writer:
         self._events: list[TextDelta | SourceCited] = []
         self.is_open_bracket = False
         """Whether what was shown ends in ``[`` or ``[12``."""
+        self._has_digits = False
 
     def text(self, text: str, *, last: str = "text") -> None:
         """Let text through in which a marker could stand."""
@@ -101,9 +102,11 @@ class Writer:
         shown = _LITERAL.sub(r"\\[\1\\]", text)
         if self.is_open_bracket:
             closed = _CLOSED.match(text)
-            if closed:
+            if closed and (self._has_digits or closed.end() > 1):
                 shown = shown[: closed.end() - 1] + "\\" + shown[closed.end() - 1 :]
-            self.is_open_bracket = text.isdigit()
+            self.is_open_bracket = self._has_digits = text.isdigit()
         if not text.isdigit():
-            self.is_open_bracket = _OPEN_END.search(text[-40:]) is not None
+            end = _OPEN_END.search(text[-40:])
+            self.is_open_bracket = end is not None
+            self._has_digits = end is not None and len(end[0]) > 1
         return shown

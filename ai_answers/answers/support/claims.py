@@ -19,9 +19,10 @@ _MARKS = re.compile("[\ue000-\uf8ff]+")
 _BEHIND_END = re.compile(
     "([.!?\u2026\u3002\uff01\uff1f]+[\"'\u201d\u2019\u00bb)]*)([\ue000-\uf8ff]+)"
 )
-_FENCE = re.compile(r"\s*(?:>\s?)*\s*(`{3,}|~{3,})")
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?:\s|$)")
-_SIGN = re.compile(r"\s*(?:>\s?|[-*+]\s+|\d{1,9}[.)]\s+)+")
+_QUOTE = re.compile(r"\s{0,3}(?:>\s?)+")
+_SIGN = re.compile(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+)+")
 _ROW = re.compile(r"\s*\|")
 _RULE = re.compile(r"[\s|:*_=-]+")
 
@@ -52,7 +53,7 @@ def _blocks(text: str) -> Iterator[str]:
     """Yield each paragraph, item or row as one line."""
     lines: list[str] = []
     row = fence = ""
-    for line in [*text.split("\n"), ""]:
+    for line in (_QUOTE.sub("", line, count=1) for line in [*text.split("\n"), ""]):
         opening = _FENCE.match(line)
         if fence:
             if opening and opening[1].startswith(fence):

@@ -172,6 +172,7 @@ def _stop(run_id: Any, asker: Asker) -> None:
 
 def _json(last: Frame, run_id: Any) -> dict[str, Any]:
     data = last.data
+    support = {"support": data["support"]} if "support" in data else {}
     return {
         "conversation_id": data["conversation_id"],
         "turn": data["turn"],
@@ -179,6 +180,7 @@ def _json(last: Frame, run_id: Any) -> dict[str, Any]:
         "answer": {"text": data["text"], "references": data["references"]},
         "outcome": data["outcome"],
         "usage": data["usage"],
+        **support,
     }
 
 
