@@ -181,5 +181,6 @@ def last_frame(spec: RunSpec, closing: Closing) -> Frame:
         "outcome": closing.outcome,
         "usage": closing.usage.as_dict(),
         "log_id": str(closing.record["id"]) if closing.record else None,
+        "trace_id": closing.trace_id or None,
     }
     return Frame(kind="stopped" if closing.outcome == "stopped" else "done", data=data)
