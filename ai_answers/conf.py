@@ -104,6 +104,10 @@ class Settings:
     LOG_TEXT: bool = False
     """Whether run logs may hold prompts, tool calls and the model's own words."""
 
+    TRACER: Mapping[str, Any] | None = None
+    """``{"BACKEND": dotted path of an ``answers.tracing.Tracer``, "OPTIONS": {…}}``; ``None``: runs
+    are traced nowhere."""
+
     SCOPE: str | Callable[..., Any] | None = None
     """``callable(request) -> value`` handed to sources as ``asker.scope``; plain data only."""
     USER_ACCESS_TAGS: str | Callable[..., Any] | None = None

@@ -28,6 +28,8 @@ from ai_answers.sources import (
 from ai_answers.tools import register_tool, unregister_tool
 from tests.site.models import Article
 
+OTEL = "ai_answers.contrib.otel.OpenTelemetryTracer"
+LANGFUSE = "ai_answers.contrib.langfuse.LangfuseTracer"
 EXTRACTIVE = "ai_answers.chat_models.extractive.ExtractiveChatModel"
 DATABASE_INDEX = "ai_answers.retrieval.database.DatabaseIndex"
 REMOTE = {"BACKEND": "langchain_openai.OpenAIEmbeddings"}
@@ -79,6 +81,8 @@ def test_a_misspelt_key_is_named_with_the_closest_right_one():
         ({"THROTTLE": {"bursts": "1/min"}}, "'bursts'"),
         ({"BUDGETS": {"user": {"tokens": 1}}}, "'user'"),
         ({"BUDGETS": {"site": {"token": 1}}}, "'token'"),
+        ({"PRICES": {"m": {"input": 1, "output": 2, "cached": 0}}}, "'cached'"),
+        ({"TRACER": {"BACKEND": OTEL, "HOST": "x"}}, "'HOST'"),
     ],
 )
 def test_a_misspelt_key_inside_an_entry_is_named(values, named):
@@ -102,6 +106,7 @@ def test_the_setting_must_be_a_dict():
         ({"EMBEDDINGS": {"e": {"BACKEND": "not a path"}}}, "not a dotted path"),
         ({"RUNNER": "ai_answers.runs.runner.NoRunner"}, "NoRunner"),
         ({"RUNNER": None}, "None"),
+        ({"TRACER": {"BACKEND": "ai_answers.contrib.otel.Tracker"}}, "Tracker"),
         ({"SCOPE": "tests.site.nowhere.scope"}, "tests.site.nowhere"),
         ({"MASK": 3}, "'MASK'] is 3: it is not callable"),
         ({"USER_ACCESS_TAGS": "tests.site.ai_answers.no_such_name"}, "no_such_name"),
@@ -125,6 +130,19 @@ def test_the_setting_must_be_a_dict():
 def test_a_name_that_leads_nowhere_is_an_error(values, named):
     with answers(**values):
         assert any(named in text for text in texts("E002")), ours()
+
+
+def test_a_class_deep_in_packages_of_many_distributions_is_found(tmp_path, monkeypatch):
+    """``google.cloud…`` and the like: folders without an ``__init__.py``, not imported yet."""
+    folder = tmp_path / "outer_space" / "inner" / "innermost"
+    folder.mkdir(parents=True)
+    (folder / "models.py").write_text("class Model:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    path = "outer_space.inner.innermost.models"
+    with answers(CHAT_MODELS={"default": {"BACKEND": f"{path}.Model"}}):
+        assert texts("E002") == []
+    with answers(CHAT_MODELS={"default": {"BACKEND": f"{path}.Muddle"}}):
+        assert "Muddle" in texts("E002")[0]
 
 
 @pytest.mark.parametrize(
@@ -167,6 +185,9 @@ def test_a_vendors_package_is_not_imported_to_check_its_name(path):
         ({"BUDGETS": {"site": {"tokens": "5"}}}, "not '5'"),
         ({"BUDGETS": {"site": 5}}, "a dict, or None, not 5"),
         ({"BUDGETS": None}, "a dict, not None"),
+        ({"TRACER": "otel"}, "a dict with a 'BACKEND', or None, not 'otel'"),
+        ({"TRACER": {"OPTIONS": {}}}, "a dict with a 'BACKEND', or None"),
+        ({"TRACER": {"BACKEND": OTEL, "OPTIONS": []}}, "a dict of arguments, not []"),
         ({"PRICES": None}, "a dict, not None"),
         ({"PRICES": {"m": 0.4}}, "['m'] must be a dict with 'input' and 'output'"),
         ({"PRICES": {"m": {"input": 0.4}}}, "not {'input': 0.4}"),
@@ -204,6 +225,8 @@ def test_a_value_of_the_wrong_type_or_size_is_an_error(values, named):
         {"BUDGETS": {"site": {"questions": None, "tokens": 0}}, "RUN_SECONDS": 0.5},
         {"BUDGETS": {"site": None, "agent": {}, "visitor": None}},
         {"PRICES": {"m": {"input": Decimal("0.4"), "output": 0}}},
+        {"TRACER": {"BACKEND": OTEL}},
+        {"TRACER": {"BACKEND": LANGFUSE, "OPTIONS": {"public_key": "p", "secret_key": "s"}}},
         {"SCOPE": len, "MASK": "builtins.str", "RUNNER": "collections.OrderedDict"},
         {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "SOURCES": ["site.article"]}}},
     ],
@@ -211,6 +234,27 @@ def test_a_value_of_the_wrong_type_or_size_is_an_error(values, named):
 def test_other_right_values_are_silent(values):
     with answers(**values):
         assert ours() == []
+
+
+def test_an_empty_key_of_a_tracer_is_a_warning():
+    options = {"public_key": "pk", "secret_key": ""}
+    with answers(TRACER={"BACKEND": LANGFUSE, "OPTIONS": options}):
+        (message,) = ours()
+    assert message.id == "ai_answers.W016" and "'secret_key'" in message.msg
+
+
+@pytest.mark.parametrize(
+    ("backend", "package", "extra"),
+    [
+        (OTEL, "opentelemetry", "otel"),
+        (LANGFUSE, "opentelemetry.exporter.otlp.proto.http", "langfuse"),
+    ],
+)
+def test_a_tracer_whose_package_is_missing_names_the_extra(monkeypatch, backend, package, extra):
+    """E002."""
+    monkeypatch.setitem(sys.modules, package, None)
+    with answers(TRACER={"BACKEND": backend}):
+        assert f"pip install django-ai-answers[{extra}]" in texts("E002")[0]
 
 
 @pytest.mark.parametrize("kind", ["CHAT_MODELS", "EMBEDDINGS", "RERANKERS"])

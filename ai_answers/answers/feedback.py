@@ -18,9 +18,12 @@ from ..permissions import may_ask
 from ..rendering.sanitise import clean_text, clip_combining, drop_hidden
 from ..signals import feedback_given
 from .conversations import find_conversation, masked
+from .tracing import Vote, score
 
 TAG = "feedback:"
 """What the tags of votes begin with in a log entry (D36)."""
+VOTES = uuid.UUID("6f0f0c5e-3a43-5d0c-9a60-5f4a1c1d7b52")
+"""The namespace of the ids that votes go by outside."""
 EXTRA = "ai_answers_feedback"
 """Where a vote stands in a log entry's extra data (S73)."""
 
@@ -53,6 +56,8 @@ def give_feedback(
         )
         _annotate(turn, feedback)
     feedback_given.send_robust(sender=Feedback, feedback=feedback)
+    if turn.trace_id:
+        score(_vote(feedback, turn.trace_id))
     return feedback
 
 
@@ -71,6 +76,18 @@ def _turn(conversation_id: uuid.UUID, position: int, user: Any) -> Turn:
 def _readable(comment: str) -> str:
     """Drop what those who read comments would not see, or would see elsewhere than it stands."""
     return clip_combining(drop_hidden(clean_text(comment))).strip()
+
+
+def _vote(feedback: Feedback, trace_id: str) -> Vote:
+    return Vote(
+        # One for each person and turn, so that a changed vote changes the score (S74).
+        id=uuid.uuid5(VOTES, f"{trace_id}:{feedback.pk}").hex,
+        trace_id=trace_id,
+        is_positive=feedback.rating == Feedback.Rating.POSITIVE,
+        reasons=tuple(feedback.reasons),
+        comment=feedback.comment,
+        given_at=feedback.updated_at,
+    )
 
 
 def _annotate(turn: Turn, feedback: Feedback) -> None:

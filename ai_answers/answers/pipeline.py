@@ -38,6 +38,7 @@ from .recording import RunRecord
 from .reviewing import Review, review
 from .sourcing import to_json
 from .tool_output import tool_message
+from .tracing import RunEnd, RunTrace, run_start, start_trace
 from .turns import Closing
 from .writing import AnswerWriter
 
@@ -72,6 +73,7 @@ class Pipeline:
         self._notes: dict[str, None] = {}
         self._review = Review()
         self._record = RunRecord(keep_text=app_settings().LOG_TEXT)
+        self._trace = RunTrace()
         self._writer = AnswerWriter(
             format=spec.format,
             links=link_policy(spec.origin),
@@ -90,6 +92,7 @@ class Pipeline:
             history=len(prepared.history) // 2,
             held=self._first_sources,
         )
+        self._trace = start_trace(run_start(self.spec, prepared.agent, prepared.question))
         if self._first_sources:
             await self._show_sources()
         context = self._context = AgentRunContext(
@@ -103,7 +106,7 @@ class Pipeline:
         coalescer = Coalescer(self._flush, idle=self._catch_up)
         try:
             # The context lasts as long as the stream is read (S29): later rounds run lazily.
-            with running(context):
+            with running(context), self._trace.active():
                 events = run_agent(
                     context,
                     history=prepared.history,
@@ -121,6 +124,7 @@ class Pipeline:
         limit = app_settings().MAX_ANSWER_CHARS
         async for event in events:
             self._record.feed(event)
+            self._trace.feed(event)
             if isinstance(event, TextDelta):
                 room = limit - self._length
                 self._length += len(event.text)
@@ -170,6 +174,9 @@ class Pipeline:
         sources = self._prepared.sources.all if self._prepared else ()
         # From the context: it also counts a round that was cut off.
         usage = self._context.usage if self._context else Usage()
+        self._trace.end(
+            RunEnd(outcome=outcome, usage=usage, error_code=error_code, text=writer.text)
+        )
         return Closing(
             outcome=outcome,
             text=writer.text,
@@ -182,6 +189,7 @@ class Pipeline:
             notes=tuple(self._notes),
             error_code=error_code,
             record=self._record.entry(sources=sources, cited=writer.cited, usage=usage),
+            trace_id=self._trace.id,
         )
 
     def ids(self) -> dict[str, Any]:

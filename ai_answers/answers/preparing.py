@@ -19,6 +19,7 @@ from ..values import Asker, Source
 from .citations import plain_text
 from .conversations import RunSpec
 from .sourcing import TurnSources, from_json
+from .tracing import prepare_tracer
 from .turns import earlier_turns
 
 
@@ -42,6 +43,7 @@ class Prepared:
 def prepare(spec: RunSpec) -> Prepared:
     """Load agent, asker, history and held sources. Sync; call it as a burst."""
     conf = app_settings()
+    prepare_tracer()
     turn = Turn.objects.select_related("conversation").get(pk=spec.turn_id)
     agent = Agent.objects.prefetch_related("tools").get(pk=turn.conversation.agent_id)
     asker = Asker(

@@ -52,6 +52,8 @@ class Closing:
     """Type and place of what ended it, for the run log; nobody's words."""
     record: Mapping[str, Any] = field(default_factory=dict)
     """Fields of its log entry; see ``recording``."""
+    trace_id: str = ""
+    """Of the tracer that is set up; empty when there is none."""
     retryable: bool = True
     """Whether asking the same again may help, where there is an error."""
 
@@ -88,6 +90,7 @@ def close_turn(run_id: Any, closing: Closing, *, frame: Frame, sequence: int) ->
         turn.invalid_citations = closing.invalid_citations
         turn.support = dict(closing.support)
         turn.log_id = _log(run, closing)
+        turn.trace_id = closing.trace_id[:100] or None
         turn.finished_at = run.finished_at
         turn.save()
         conversation = turn.conversation

@@ -2,6 +2,7 @@
 
 ``settings``  the ``AI_ANSWERS`` dict: keys, aliases, dotted paths, numbers.
 ``indexes``   what an index is made of: vector stores, retrievers, other words than the database's.
+``tracing``  who is told of runs and votes.
 ``services``  how embeddings and rerankers are asked: batches, tries, seconds.
 ``project``   the project around it: apps, middleware, URLs, tracing, patched threads.
 ``deployment``  servers, connections, caches: SQLite always, the rest with ``check --deploy``.
@@ -22,4 +23,5 @@ from . import (  # noqa: F401 - importing registers them
     services,
     settings,
     sources,
+    tracing,
 )

@@ -27,6 +27,14 @@ def problem_with(path: str) -> str:
     return _import(path)[1]
 
 
+def is_installed(package: str) -> bool:
+    """Return whether ``package`` can be found; what stands above it is imported."""
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
+
+
 def problem_with_callable(value: Any) -> str:
     """Say why ``value`` is neither a callable nor the dotted path of one; empty when it is."""
     if isinstance(value, str):
@@ -58,7 +66,10 @@ def _find(module: str) -> ModuleSpec | None:
         if spec is None or spec.submodule_search_locations is None:
             return None
         name = ".".join([first, *rest[: number + 1]])
-        spec = PathFinder.find_spec(name, spec.submodule_search_locations)
+        try:
+            spec = PathFinder.find_spec(name, spec.submodule_search_locations)
+        except KeyError:  # namespace packages in one another ask for the outer one to be imported
+            return None
     return spec
 
 

@@ -181,6 +181,7 @@ def last_frame(spec: RunSpec, closing: Closing) -> Frame:
         "outcome": closing.outcome,
         "usage": closing.usage.as_dict(),
         "log_id": str(closing.record["id"]) if closing.record else None,
+        "trace_id": closing.trace_id or None,
     }
     if closing.support:
         data["support"] = dict(closing.support)
