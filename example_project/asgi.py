@@ -4,6 +4,8 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from ai_answers.asgi import with_lifespan
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "example_project.settings")
 
-application = get_asgi_application()
+application = with_lifespan(get_asgi_application())

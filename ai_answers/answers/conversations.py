@@ -82,6 +82,21 @@ def find_agent(slug: str) -> Agent:
         raise NotFound(f"There is no agent with the slug {slug!r}.") from None
 
 
+def agent_for(user: Any, slug: str) -> Agent:
+    """Return the agent if it can answer ``user``.
+
+    One that does not answer him is as unknown to him as one that there is not: ``NotFound`` (404)
+    for both, or anybody could find out which private agents a site has. Raises
+    ``AgentNotUsable`` (409) as ``check_agent`` does.
+    """
+    agent = find_agent(slug)
+    try:
+        check_agent(agent, user)
+    except NotPermitted as error:
+        raise NotFound(str(error)) from None
+    return agent
+
+
 def check_agent(agent: Agent, user: Any) -> None:
     """Raise unless ``user`` may ask ``agent`` (403) and it can answer (409; S16, S17, S19)."""
     if not may_ask(user, agent):
@@ -139,8 +154,7 @@ def open_turn(question: Question, asker: Asker, *, visitor: str, payer: str) -> 
 def _open(question: Question, asker: Asker, *, visitor: str, payer: str) -> RunSpec:
     now = timezone.now()
     if question.conversation_id is None:
-        agent = find_agent(question.agent)
-        check_agent(agent, asker.user)
+        agent = agent_for(asker.user, question.agent)
         conversation = Conversation(agent=agent, owner_id=asker.user.pk)
         position = 1
     else:

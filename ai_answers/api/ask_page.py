@@ -21,10 +21,11 @@ from rest_framework.exceptions import Throttled
 
 from ..answers.conversations import Question
 from ..answers.showing import answer_html, references_now, support_now
+from ..bursts import release_connections
 from ..exceptions import AnswersError, ConfigurationError
 from ..models import Agent, Turn
 from ..permissions import may_ask
-from ..runs.reading import release_connections, wait
+from ..runs.reading import wait
 from .errors import message_for
 from .serializers import QuestionSerializer
 from .throttles import BurstThrottle, SustainedThrottle, throttles

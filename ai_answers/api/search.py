@@ -8,9 +8,9 @@ from django.http import JsonResponse
 from django.utils import translation
 from rest_framework import serializers
 
-from ..answers.conversations import check_agent, find_agent, masked
+from ..answers.conversations import agent_for, masked
 from ..answers.searching import find_references
-from ..runs.reading import release_connections
+from ..bursts import release_connections
 from .serializers import QuestionSerializer
 from .throttles import SearchThrottle, throttles
 from .views import AnswersView, asker_of
@@ -41,8 +41,7 @@ class SearchView(AnswersView):
         serializer = SearchSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         body = serializer.validated_data
-        agent = find_agent(body["agent"])
-        check_agent(agent, request.user)
+        agent = agent_for(request.user, body["agent"])
         asker = asker_of(request._request, language=body["language"])
         with translation.override(asker.language or None):
             found = find_references(

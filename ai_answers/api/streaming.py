@@ -15,7 +15,8 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import translation
 
-from ..runs.reading import aframes, frames, release_connections
+from ..bursts import release_connections
+from ..runs.reading import aframes, frames
 from ..values import Asker
 from .frames import RETRY, encode
 

@@ -14,11 +14,12 @@ from rest_framework.views import APIView
 from ..answers.conversations import Question, find_conversation, find_run, open_turn
 from ..answers.feedback import give_feedback
 from ..answers.turns import interrupt_stale_runs
+from ..bursts import release_connections
 from ..conf import setting_callable
 from ..exceptions import NotFound, NotPermitted
 from ..models import Conversation, Run
 from ..permissions import may_ask, may_see_traces
-from ..runs.reading import is_delivered, release_connections, wait
+from ..runs.reading import is_delivered, wait
 from ..runs.runner import get_runner
 from ..runs.stop import stop
 from ..values import Asker, Frame

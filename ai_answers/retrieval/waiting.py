@@ -2,7 +2,8 @@
 
 In: a call and a number of seconds. Out: its result, its error, or ``TimeoutError``. The call runs
 on a thread of its own, which is left behind when time is up: a vendor's own timeout may be many
-minutes. Such a thread does not keep the process from ending.
+minutes. Such a thread does not keep the process from ending. Whoever waits holds no database
+connection meanwhile: a service that hangs must not take the site's connections with it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from contextvars import copy_context
 from typing import Any, TypeVar
 
 from django.db import connections
+
+from ..bursts import release_connections
 
 T = TypeVar("T")
 
@@ -65,6 +68,7 @@ def in_time(function: Callable[[], T], *, seconds: float) -> T:
     thread = threading.Thread(
         target=copy_context().run, args=(call.run,), name="ai_answers-service", daemon=True
     )
+    release_connections()
     thread.start()
     if not call.ended.wait(seconds):
         call.leave()

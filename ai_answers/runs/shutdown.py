@@ -1,8 +1,8 @@
 """Leaving a process in order: what its runs have written is saved as interrupted.
 
-Runs at interpreter exit, when executors no longer take work, so it writes on the exiting thread.
-A process that is killed does not get here, nor does uvicorn, which ends by raising its signal
-again; the sweep of any other process finds such rows.
+``end_runs`` is for a server that says when it stops (``ai_answers.asgi``). Else it happens at
+interpreter exit, when executors no longer take work, so it writes on the exiting thread. A
+process that is killed does not get here; the sweep of any other process finds such rows.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import time
 
 from django.db import connections
 
@@ -20,6 +21,9 @@ from .execution import last_frame
 
 logger = logging.getLogger(__name__)
 
+PATIENCE_SECONDS = 5.0
+"""For runs to end by themselves; servers wait some ten seconds before they kill."""
+
 _installed_in: set[int] = set()
 
 
@@ -28,6 +32,16 @@ def install() -> None:
     if os.getpid() not in _installed_in:
         _installed_in.add(os.getpid())
         atexit.register(_interrupt_all)
+
+
+def end_runs() -> None:
+    """End all runs of this process; returns when they are saved, after a few seconds at most."""
+    for run in live.running():
+        run.cancel("shutdown")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while live.unsaved() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    _interrupt_all()
 
 
 def _interrupt_all() -> None:

@@ -15,6 +15,7 @@ from ai_answers.models import Agent, BudgetDay, Conversation, Run, RunLog, Turn
 from ai_answers.runs import live
 from ai_answers.values import Usage
 
+from ..content import make_agent
 from ..sse import frames_of
 from .conftest import elsewhere
 
@@ -198,12 +199,45 @@ def test_access_of_an_agent_is_denied_by_default(agent, api):
     with scripted(say(ANSWER)):
         assert api(user).ask().status_code == 200
     Agent.objects.update(access=Agent.Access.GROUPS)
-    assert error_of(api(user).ask()) == (403, "permission_denied")
+    assert error_of(api(user).ask()) == (404, "not_found")
     group = Group.objects.create(name="readers")
     agent.groups.add(group)
     user.groups.add(group)
     with scripted(say(ANSWER)):
         assert api(user).ask().status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("access", "may_use"),
+    [
+        (Agent.Access.AUTHENTICATED, False),
+        (Agent.Access.GROUPS, False),
+        (Agent.Access.GROUPS, True),
+    ],
+)
+def test_a_private_agent_cannot_be_told_from_one_that_there_is_not(agent, api, access, may_use):
+    """S23: slugs can be guessed, so both are answered with the same bytes, switched on or off."""
+    user = User.objects.create_user("ada") if may_use else None
+    if user:
+        user.user_permissions.add(Permission.objects.get(codename="use_ai_answers"))
+    private = make_agent(slug="board", access=access)
+    who = api(user)
+    for enabled in (True, False):
+        Agent.objects.filter(pk=private.pk).update(enabled=enabled)
+        for path in ("question", "search"):
+            known, unknown = (
+                who.post(path, {"agent": slug, "question": "x", "query": "x"})
+                for slug in ("board", "nobody")
+            )
+            assert error_of(known) == (404, "not_found")
+            assert known.content == unknown.content
+            assert sorted(known.headers.items()) == sorted(unknown.headers.items())
+        known, unknown = (
+            who.client.post("/ai-answers/ask", page | {"csrfmiddlewaretoken": who.token})
+            for page in ({"q": "x", "agent": "board"}, {"q": "x", "agent": "nobody"})
+        )
+        assert known.status_code == unknown.status_code == 404
+        assert known.context["error"] == unknown.context["error"]
 
 
 def test_the_session_is_saved_before_the_stream_is_read(visitor, settings):

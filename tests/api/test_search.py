@@ -7,9 +7,14 @@ import json
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.cache import cache
+from django.db import connections
 
+from ai_answers.indexing import index_source
 from ai_answers.models import Agent, AgentTool, Turn
-from tests.site.models import Article
+from ai_answers.sources import get_source
+
+from ..retrieval.embedding import ConceptEmbedding, settings_with_embedding
+from ..site.models import Article
 
 
 def search(api, query="When do parcels leave the depot?", **fields):
@@ -110,6 +115,30 @@ def test_searches_have_a_rate_of_their_own(visitor, settings):
 def test_an_agent_without_a_search_cannot_be_searched(visitor, agent):
     agent.tools.all().delete()
     assert search(visitor).status_code == 409
+
+
+class WatchedEmbedding(ConceptEmbedding):
+    """Notes whether the connection of whoever waits for it is open."""
+
+    waiting: list = []
+    held: list = []
+
+    def embed_query(self, text):
+        self.held.extend(wrapper.connection for wrapper in self.waiting)
+        return super().embed_query(text)
+
+
+def test_no_connection_is_held_while_the_embedding_is_waited_for(agent, api, settings):
+    """Design 1.5: an embedding service that hangs must not take the site's connections along."""
+    settings.AI_ANSWERS = settings.AI_ANSWERS | settings_with_embedding()
+    embedding = settings.AI_ANSWERS["EMBEDDINGS"]["concepts"]
+    embedding["BACKEND"] = f"{__name__}.WatchedEmbedding"
+    index_source(get_source("site.article"))
+    # The test client calls the view on this thread.
+    WatchedEmbedding.waiting[:] = [connections["default"]]
+    WatchedEmbedding.held.clear()
+    assert labels(search(api()))[0] == "Depot times"
+    assert WatchedEmbedding.held == [None]
 
 
 def test_another_index_cannot_be_chosen(visitor):

@@ -107,7 +107,7 @@ def test_a_closed_tab_loses_no_answer(kind, database):
         with site.ask() as (_, stream):
             turn = next(stream).data
         path = f"/ai-answers/conversations/{turn['conversation_id']}"
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + 60
         while site.client.get(path).json()["run"] and time.monotonic() < deadline:
             time.sleep(0.2)
         (saved,) = site.client.get(path).json()["turns"]
@@ -173,17 +173,52 @@ def test_a_killed_workers_run_ends_as_interrupted(database):
     assert rows(database, "select outcome from ai_answers_turn") == [("interrupted",)]
 
 
-def test_a_server_that_shuts_down_saves_what_its_runs_have_written(database):
+@pytest.mark.parametrize("kind", ["uvicorn", "gunicorn"])
+def test_a_server_that_is_told_to_stop_lets_an_answer_come_to_its_end(kind, database):
+    slow = Stream(
+        steps=[
+            chunk(content="On Friday [1]. "),
+            Wait(seconds=1),
+            chunk(content="At six."),
+            chunk(finish_reason="stop"),
+        ]
+    )
+    with (
+        OpenAIServer(slow) as model,
+        serve(kind, database, model.base_url) as site,
+        site.ask() as (_, stream),
+    ):
+        while next(stream).kind != "token":
+            pass
+        site.process.terminate()
+        assert list(stream)[-1].kind == "done"
+        site.process.wait(20)
+    assert rows(database, "select outcome, answer from ai_answers_turn") == [
+        ("answered", "On Friday[1]. At six.")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_read"), [("uvicorn", True), ("uvicorn", False), ("gunicorn", False)]
+)
+def test_a_server_that_is_told_to_stop_saves_what_its_runs_have_written(kind, is_read, database):
+    """A run that nobody reads is not waited for. gunicorn kills a worker that still streams."""
     stalled = Stream(steps=[chunk(content="On Friday [1]. More"), Wait(seconds=60)])
     with (
         OpenAIServer(stalled) as model,
-        serve("gunicorn", database, model.base_url) as site,
+        serve(kind, database, model.base_url) as site,
+        site.ask() as (response, stream),
     ):
-        with site.ask() as (_, stream):
-            while next(stream).kind != "token":
-                pass
+        while next(stream).kind != "token":
+            pass
+        if not is_read:
+            response.close()
         site.process.terminate()
-        site.process.wait(15)
+        site.process.wait(20)
+        assert model.gone.wait(5)
     assert rows(database, "select outcome, answer from ai_answers_turn") == [
         ("interrupted", "On Friday[1]. More")
+    ]
+    assert rows(database, "select status, error_code from ai_answers_run") == [
+        ("ended", "interrupted")
     ]

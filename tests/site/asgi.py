@@ -2,5 +2,7 @@ import os
 
 from django.core.asgi import get_asgi_application
 
+from ai_answers.asgi import with_lifespan
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.server_settings")
-application = get_asgi_application()
+application = with_lifespan(get_asgi_application())
