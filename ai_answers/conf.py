@@ -31,7 +31,8 @@ class Settings:
             "default": {"BACKEND": "ai_answers.chat_models.extractive.ExtractiveChatModel"}
         }
     )
-    """Alias → ``{"BACKEND": dotted path of a LangChain chat model, "OPTIONS": {…}}``."""
+    """Alias → ``{"BACKEND": dotted path of a LangChain chat model, "OPTIONS": {…}}``, with
+    ``TRIES`` (3, a model call) and ``FALLBACK`` (alias to ask when it fails, or ``None``)."""
     EMBEDDINGS: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Alias → ``{"BACKEND": dotted path of a LangChain ``Embeddings``, "OPTIONS": {…}}``, with
     ``BATCH`` (64 texts), ``BATCH_TOKENS`` (16,000), ``TRIES`` (6), ``SECONDS`` (10, a query)."""

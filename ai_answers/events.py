@@ -1,7 +1,7 @@
 """What happens inside one run, as frozen values in order. No Django, no I/O.
 
-agent     → RoundStarted, PromptSent, RoundFinished, ToolStarted, ToolFinished, ToolDeclined,
-            TextDelta
+agent     → RoundStarted, ModelReplaced, PromptSent, RoundFinished, ToolStarted, ToolFinished,
+            ToolDeclined, TextDelta
 citations → TextDelta (``[n]`` final), CitationFound
 rendering → PartChanged
 """
@@ -29,6 +29,20 @@ class PromptSent:
 
     messages: Sequence[Any]
     """LangChain messages, as they are sent; not to be changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReplaced:
+    """A chat model failed before it said anything, and its fallback stands in for it."""
+
+    alias: str
+    by: str
+    """The alias that is asked from here on."""
+    code: str
+    """What it failed with, such as ``model_overloaded``."""
+
+    def __str__(self) -> str:
+        return f"The chat model {self.alias!r} failed ({self.code}), {self.by!r} was asked."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +137,7 @@ class PartChanged:
 Event = (
     RoundStarted
     | PromptSent
+    | ModelReplaced
     | RoundFinished
     | ToolStarted
     | ToolFinished

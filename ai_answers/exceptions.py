@@ -113,6 +113,8 @@ class RunFailed(AnswersError):
 
 class ModelFailed(RunFailed):
     code = "model_failed"
+    retry_after: float | None = None
+    """Seconds after which the server wants to be asked again, where it said so."""
 
 
 class ModelTimeout(RunFailed):

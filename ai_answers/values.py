@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-Outcome = Literal["answered", "no_answer", "refused", "stopped", "failed", "interrupted"]
-"""How a turn ended; a turn that still runs has none (``""`` in the database)."""
+Outcome = Literal[
+    "answered", "fallback", "no_answer", "refused", "stopped", "failed", "interrupted"
+]
+"""How a turn ended; a turn that still runs has none (``""`` in the database).
+
+``fallback``: answered, but not by the agent's own chat model, which failed.
+"""
 
 AnswerFormat = Literal["markdown", "html"]
 """What a run sends: text with ``[n]`` citations, or finished safe HTML parts."""

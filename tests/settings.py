@@ -87,7 +87,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 AI_ANSWERS = {
     "CHAT_MODELS": {
         "default": {"BACKEND": "ai_answers.chat_models.extractive.ExtractiveChatModel"},
-        "scripted": {"BACKEND": "ai_answers.chat_models.scripted.ScriptedChatModel"},
+        "scripted": {"BACKEND": "ai_answers.chat_models.scripted.ScriptedChatModel", "TRIES": 1},
     },
     "THROTTLE": {"burst": None, "sustained": None, "feedback": None, "search": None},
     "USER_ACCESS_TAGS": "tests.site.ai_answers.access_tags",

@@ -103,6 +103,18 @@ def test_the_setting_must_be_a_dict():
         ({"CHAT_MODELS": {"default": {"BACKEND": "no_such_package.Model"}}}, "no_such_package"),
         ({"CHAT_MODELS": {"default": {"BACKEND": "collections.abc.Nothing"}}}, "Nothing"),
         ({"CHAT_MODELS": {"default": {"BACKEND": "langchain_openai.ChatOpenAy"}}}, "ChatOpenAy"),
+        ({"CHAT_MODELS": {"a": {**REMOTE, "FALLBACK": "gone"}}}, "'gone', which is no alias."),
+        ({"CHAT_MODELS": {"a": {**REMOTE, "FALLBACK": ["a"]}}}, "['a'], which is no alias."),
+        ({"CHAT_MODELS": {"a": {**REMOTE, "FALLBACK": "a"}}}, "which leads back to it."),
+        (
+            {
+                "CHAT_MODELS": {
+                    "a": {**REMOTE, "FALLBACK": "b"},
+                    "b": {**REMOTE, "FALLBACK": "a"},
+                }
+            },
+            "['b'] has the FALLBACK 'a', which leads back to it.",
+        ),
         ({"EMBEDDINGS": {"e": {"BACKEND": "not a path"}}}, "not a dotted path"),
         ({"RUNNER": "ai_answers.runs.runner.NoRunner"}, "NoRunner"),
         ({"RUNNER": None}, "None"),
@@ -205,6 +217,8 @@ def test_a_vendors_package_is_not_imported_to_check_its_name(path):
             {"INDEXES": {"a": {"BACKEND": DATABASE_INDEX, "SOURCES": "site.article"}}},
             "not 'site.article'",
         ),
+        ({"CHAT_MODELS": {"a": {**REMOTE, "TRIES": 0}}}, "['a']['TRIES'] must be a whole"),
+        ({"CHAT_MODELS": {"a": {**REMOTE, "OPTIONS": []}}}, "a dict of arguments, not []"),
         ({"EMBEDDINGS": {"e": {**REMOTE, "BATCH": 0}}}, "['e']['BATCH'] must be a whole"),
         ({"EMBEDDINGS": {"e": {**REMOTE, "TRIES": "6"}}}, "above 0, not '6'"),
         ({"EMBEDDINGS": {"e": {**REMOTE, "SECONDS": 0}}}, "seconds above 0, not 0"),

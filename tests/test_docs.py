@@ -35,13 +35,15 @@ def test_every_setting_is_on_the_page_with_its_default(field):
 
 
 def test_the_page_names_no_setting_that_does_not_exist():
-    known = {field.name for field in fields(Settings)} | ALIASES["INDEXES"]
+    known = {field.name for field in fields(Settings)}
+    known |= ALIASES["INDEXES"] | ALIASES["CHAT_MODELS"]
     assert {row[0] for row in rows("settings.md")} <= known
 
 
-def test_every_key_of_an_index_is_on_the_page():
+@pytest.mark.parametrize("kind", ["CHAT_MODELS", "INDEXES"])
+def test_every_key_of_an_entry_is_on_the_page(kind):
     documented = {row[0] for row in rows("settings.md")}
-    assert ALIASES["INDEXES"] - {"BACKEND", "OPTIONS"} <= documented
+    assert ALIASES[kind] - {"BACKEND", "OPTIONS"} <= documented
 
 
 def test_every_check_is_on_the_page_and_the_page_names_no_other():

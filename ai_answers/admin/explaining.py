@@ -85,7 +85,7 @@ def sentences(entry: RunLog) -> list[str]:
         )  # fmt: skip
     elif entry.steps:
         said.append(_("The model was given no source at all."))
-    if entry.outcome == "answered" and not cited:
+    if entry.outcome in ("answered", "fallback") and not cited:
         said.append(_("Nothing in the answer is backed by a source."))
     if entry.outcome == "no_answer":
         said.append(_("The text is the agent's message for when it has no answer."))

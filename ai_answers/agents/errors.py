@@ -1,12 +1,16 @@
 """Turn whatever a chat model raised into one of this app's errors with a stable code.
 
 In: an exception of any vendor. Out: ``ModelFailed`` or ``ModelTimeout``. Vendors are not
-imported: HTTP status, error code and class names tell enough. The message names kind and status
-only, because a vendor's own text may repeat the question or a key.
+imported: HTTP status, error code and class names tell enough. The message names these only,
+because a vendor's own text may repeat the question or a key.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
+import time
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from ..exceptions import ModelFailed, ModelTimeout, RunFailed
@@ -31,6 +35,14 @@ _BY_STATUS = {
     413: "context_overflow",
     429: "model_rate_limited",
 }
+_BY_VENDOR_CODE = {
+    "insufficient_quota": "model_auth",  # a 429 that no waiting mends
+    "rate_limit": "model_rate_limited",
+    "overloaded": "model_overloaded",
+    "server_error": "model_overloaded",
+}
+"""Part of a vendor's own code → ours; errors in the middle of a stream have no status."""
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{1,59}")
 _OVERFLOW_SIGNS = (
     "context_length_exceeded",
     "context length",
@@ -53,24 +65,30 @@ def model_error(error: BaseException) -> RunFailed:
     """Return the error to raise instead of ``error``, which a chat model raised."""
     if isinstance(error, RunFailed):
         return error
-    status = _status(error)
-    said = f"The chat model failed: {type(error).__name__}" + (
-        f", status {status}." if status else "."
-    )
+    status, vendor_code = _status(error), _vendor_code(error)
+    said = f"The chat model failed: {type(error).__name__}"
+    said += f", status {status}" if status else ""
+    said += f", code {vendor_code!r}." if _IDENTIFIER.fullmatch(vendor_code) else "."
     names = [kind.__name__ for kind in type(error).__mro__]
     if status in (408, 504) or any("Timeout" in name for name in names):
         return ModelTimeout(said)
-    return failed(_code(error, status, names), said)
+    ours = failed(_code(error, status, vendor_code.lower(), names), said)
+    ours.retry_after = _retry_after(error)
+    return ours
 
 
-def _code(error: BaseException, status: int | None, names: list[str]) -> str:
-    signs = f"{_vendor_code(error)} {error}".lower()
+def _code(error: BaseException, status: int | None, vendor_code: str, names: list[str]) -> str:
+    signs = f"{vendor_code} {error}".lower()
     if "ContextOverflowError" in names or (
         status in (None, 400, 413, 422) and any(sign in signs for sign in _OVERFLOW_SIGNS)
     ):
         return "context_overflow"
     if "content_filter" in signs or "ModelRefusalError" in names:
         return "content_filter"
+    if status in (None, 429):
+        for sign, code in _BY_VENDOR_CODE.items():
+            if sign in vendor_code:
+                return code
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status is not None and status >= 500:
@@ -93,7 +111,22 @@ def _status(error: Any) -> int | None:
 
 
 def _vendor_code(error: Any) -> str:
+    """Return the code or type that the vendor's answer gives the error; empty when none."""
     body = getattr(error, "body", None)
-    body = body.get("error", body) if isinstance(body, dict) else {}
+    body = body.get("error", body) if isinstance(body, dict) else None
     inner = body if isinstance(body, dict) else {}
-    return f"{getattr(error, 'code', '')} {inner.get('code', '')} {inner.get('type', '')}"
+    found = getattr(error, "code", None) or inner.get("code") or inner.get("type")
+    return found if isinstance(found, str) else ""
+
+
+def _retry_after(error: Any) -> float | None:
+    """Return the seconds a ``Retry-After`` header asks for: a number or a date."""
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
+        if given := headers.get("retry-after-ms"):
+            return max(float(given) / 1000, 0)
+        given = headers.get("retry-after") or ""
+        with contextlib.suppress(ValueError):
+            return max(float(given), 0)
+        return max(parsedate_to_datetime(given).timestamp() - time.time(), 0)
+    return None

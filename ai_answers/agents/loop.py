@@ -12,13 +12,11 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from typing import Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
 from ..bursts import ShuttingDown
-from ..chat_models import aget_chat_model
 from ..conf import app_settings
 from ..events import Event, PromptSent, RoundFinished, RoundStarted, TextDelta
 from ..exceptions import AnswersError, ConfigurationError, RunFailed, trace
@@ -26,8 +24,9 @@ from ..signals import agent_finished, agent_started, pre_system_prompt
 from ..tools import get_tool, is_required
 from ..values import Outcome
 from .calls import Toolbox
+from .candidates import Candidates
 from .context import AgentRunContext, current
-from .limits import fit, output_bound, prompt_bound, schema_tokens
+from .limits import fit, output_bound, prompt_bound
 from .prompts import SystemPrompt
 from .requested import RequestedCall
 from .rounds import ModelRound
@@ -62,7 +61,7 @@ async def run_agent(
         async with aclosing(run.events(force_search=force_search)) as events:
             async for event in events:
                 yield event
-        outcome = "answered" if run.has_text else "no_answer"
+        outcome = run.outcome
     except Exception:
         outcome = "failed"
         raise
@@ -106,9 +105,18 @@ class _Run:
         self.messages: list[BaseMessage] = [HumanMessage(question)]
         """The question and what followed."""
         self.toolbox = Toolbox(context, agent_tools(context))
+        self.candidates = Candidates(context, self.toolbox)
         self.has_text = False
+        self._most_tokens = prompt_bound() + output_bound(context.agent)
+        self._step: ModelRound | None = None
         self._last_text = ""
         self._reminded = False
+
+    @property
+    def outcome(self) -> Outcome:
+        if not self.has_text:
+            return "no_answer"
+        return "fallback" if self.candidates.has_replacement else "answered"
 
     async def events(self, *, force_search: bool) -> AsyncIterator[Event]:
         if force_search and SEARCH_TOOL_NAME in self.toolbox.tools:
@@ -120,17 +128,13 @@ class _Run:
                     yield event
         if self.context.agent.strict and not self.context.sources_block():
             return  # there is nothing that a model could answer from
-        model, with_tools = await self._models()
-        schemas = 0 if with_tools is model else schema_tokens(self.toolbox.offered)
-        most_tokens = prompt_bound() + output_bound(self.context.agent)
         rounds = max(app_settings().MAX_ROUNDS, 1)
         for number in range(1, rounds + 1):
             last = number == rounds or self.toolbox.only_repeats
-            step = ModelRound(number=number, most_tokens=most_tokens)
-            chosen, fixed = (model, 0) if last else (with_tools, schemas)
-            async with aclosing(self._round(step, chosen, fixed_tokens=fixed)) as events:
+            async with aclosing(self._round(number, with_tools=not last)) as events:
                 async for event in events:
                     yield event
+            step = self._step
             if last or not (step.calls or self._remind(step)):
                 return
             async with aclosing(self._tools(step)) as events:
@@ -140,44 +144,43 @@ class _Run:
                 yield self._delta(self._separator() + self.toolbox.direct)
                 return
 
-    async def _models(self) -> tuple[Any, Any]:
-        """Return the chat model bare and with the agent's tools."""
-        agent = self.context.agent
-        model = await aget_chat_model(
-            agent.chat_model,
-            model_name=agent.model_name,
-            temperature=agent.temperature,
-            max_output_tokens=agent.max_output_tokens,
-        )
-        if not self.toolbox.tools:
-            return model, model
-        try:
-            return model, model.bind_tools(self.toolbox.offered)
-        except NotImplementedError:
-            logger.warning("Chat model %r takes no tools.", agent.chat_model)
-            return model, model
-
-    async def _round(
-        self, step: ModelRound, model: Any, *, fixed_tokens: int
-    ) -> AsyncIterator[Event]:
-        yield RoundStarted(number=step.number)
-        prompt = await self._system_prompt(step.number)
-        messages = fit(
-            system=[SystemMessage(prompt)] if prompt else [],
-            history=self.history,
-            turn=self.messages,
-            fixed_tokens=fixed_tokens,
-            boundary=self.context.boundary,
-        )
-        yield PromptSent(messages=messages)
-        separator = self._separator()
-        try:
-            async with aclosing(step.text(model, messages)) as pieces:
-                async for piece in pieces:
-                    yield self._delta(separator + piece)
-                    separator = ""
-        finally:
-            self.context.usage += step.usage
+    async def _round(self, number: int, *, with_tools: bool) -> AsyncIterator[Event]:
+        """Ask until a model begins to write; ``_step`` is the try that did."""
+        yield RoundStarted(number=number)
+        prompt = await self._system_prompt(number)
+        candidates = self.candidates
+        await candidates.begin_round()
+        while True:
+            for event in candidates.news():
+                yield event
+            model = candidates.current
+            messages = fit(
+                system=[SystemMessage(prompt)] if prompt else [],
+                history=self.history,
+                turn=self.messages,
+                fixed_tokens=model.schema_tokens if with_tools else 0,
+                boundary=self.context.boundary,
+            )
+            if self._step is None or self._step.number != number:
+                yield PromptSent(messages=messages)
+            separator = self._separator()
+            step = self._step = ModelRound(number=number, most_tokens=self._most_tokens)
+            stream = step.text(
+                model.with_tools if with_tools else model.bare,
+                messages,
+                first_content_seconds=candidates.first_content_seconds,
+            )
+            try:
+                async with aclosing(stream) as pieces:
+                    async for piece in pieces:
+                        yield self._delta(separator + piece)
+                        separator = ""
+                break
+            except RunFailed as error:
+                if step.has_text or not await candidates.recover(error):
+                    raise
+            finally:
+                self.context.usage += step.usage
         yield RoundFinished(usage=step.usage, finish_reason=step.finish_reason)
 
     async def _tools(self, step: ModelRound) -> AsyncIterator[Event]:

@@ -45,14 +45,22 @@ class ModelRound:
         self._collector = CallCollector(number=number)
         self._rejected = False
 
-    async def text(self, model: Any, messages: Sequence[BaseMessage]) -> AsyncIterator[str]:
+    @property
+    def has_text(self) -> bool:
+        """Whether any visible text came."""
+        return bool(self._text)
+
+    async def text(
+        self, model: Any, messages: Sequence[BaseMessage], *, first_content_seconds: float
+    ) -> AsyncIterator[str]:
         """Stream the visible text, never an empty piece.
 
         Raises ``ModelTimeout`` or ``ModelFailed``; usage so far is kept either way.
         """
         clean = CleanText()
         try:
-            async for chunk in _in_time(model.astream(list(messages))):
+            stream = model.astream(list(messages))
+            async for chunk in _in_time(stream, first_content_seconds=first_content_seconds):
                 self._keep(chunk)
                 raw = text_of(chunk.content)
                 if raw and (piece := clean.feed(raw)):
@@ -135,13 +143,18 @@ class ModelRound:
 _CALL_KEYS = ("tool_calls", "function_call")
 
 
-async def _in_time(stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
+async def _in_time(
+    stream: AsyncIterator[Any], *, first_content_seconds: float
+) -> AsyncIterator[Any]:
     """Pass chunks on while content keeps coming; what only keeps the line open does not count.
 
-    The time a reader takes between two chunks does not count either.
+    The time a reader takes between two chunks does not count either. A cancellation that the
+    vendor's package swallows, as ``asyncio.wait_for`` may before Python 3.12, is raised here.
     """
-    settings = app_settings()
-    left = settings.FIRST_CONTENT_SECONDS
+    task = asyncio.current_task()
+    cancels = task.cancelling()
+    idle_seconds = app_settings().IDLE_CONTENT_SECONDS
+    left = first_content_seconds
     what = "to its first content"
     clock = asyncio.get_running_loop().time
     try:
@@ -160,8 +173,10 @@ async def _in_time(stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
                 raise
             except (Exception, SystemExit, KeyboardInterrupt) as error:
                 raise _told_apart(error) from None
+            if task.cancelling() > cancels:
+                raise asyncio.CancelledError
             if _is_progress(chunk):
-                left, what = settings.IDLE_CONTENT_SECONDS, "between two pieces of content"
+                left, what = idle_seconds, "between two pieces of content"
             else:
                 left -= clock() - begun
             yield chunk

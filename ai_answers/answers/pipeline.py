@@ -22,7 +22,7 @@ from ..agents.search import SearchOutput
 from ..agents.tools import ToolCall
 from ..bursts import burst, search_burst
 from ..conf import app_settings
-from ..events import Event, RoundStarted, TextDelta, ToolFinished, ToolStarted
+from ..events import Event, ModelReplaced, RoundStarted, TextDelta, ToolFinished, ToolStarted
 from ..rendering.notes import render_note
 from ..rendering.references import render_references, unavailable
 from ..sources.access import viewable
@@ -63,6 +63,7 @@ class Pipeline:
         self.reserved = spec.reserved
         self._context: AgentRunContext | None = None
         self._round = 0
+        self._is_fallback = False
         self._first_sources: tuple[Source, ...] = ()
         self._emit = emit
         self._step = step
@@ -156,6 +157,9 @@ class Pipeline:
             if event.number > 1:
                 await self._check_access()
                 self.reserved = await burst(reserve_round, self.spec.run_id, self._prepared.agent)
+        elif isinstance(event, ModelReplaced):
+            self._is_fallback = True
+            self._notes[str(event)] = None
         elif isinstance(event, ToolStarted):
             self._set_phase("searching", event.query)
         elif isinstance(event, ToolFinished):
@@ -245,8 +249,9 @@ class Pipeline:
 
     def _judge(self) -> Outcome:
         writer, found = self._writer, self._prepared.sources.all
-        is_none = not found or writer.is_empty or says_none(writer.text)  # S31, G18
-        return "no_answer" if is_none else "answered"
+        if not found or writer.is_empty or says_none(writer.text):  # S31, G18
+            return "no_answer"
+        return "fallback" if self._is_fallback else "answered"
 
     def _cited(self) -> list[Reference]:
         """The cited references, numbered as the reader sees them (S64–S66)."""
@@ -297,7 +302,7 @@ class Pipeline:
         """Compare what was written with what it cites, as far as the agent asks for that."""
         with self._step():
             self._writer.close()
-        if self._judge() != "answered":
+        if self._judge() == "no_answer":
             return
         sources, writer = self._prepared.sources.all, self._writer
         cited = {index: sources[number - 1] for index, number in enumerate(writer.cited, start=1)}

@@ -184,6 +184,9 @@ def _complete(backend: Any, options: dict[str, Any]) -> None:
     It asks for usage only at its vendor's address. A server that refuses the option needs
     ``"stream_usage": False`` in ``OPTIONS``; usage is estimated then.
 
+    Tries and timers are the agent's: it knows how much time is left and can ask another model. The
+    class's own timer may swallow a stop before Python 3.12.
+
     It shares one HTTP client among all models of the process with the same address, and a client
     belongs to the loop that used it first: a site's own async view would take ours, or we its.
     """
@@ -193,6 +196,9 @@ def _complete(backend: Any, options: dict[str, Any]) -> None:
     takes = _parameters(backend) or set()
     if "stream_usage" in takes:
         options.setdefault("stream_usage", True)
+    for name, ours in (("max_retries", 0), ("stream_chunk_timeout", None)):
+        if name in takes:
+            options.setdefault(name, ours)
     if "http_async_client" in takes:
         from openai import DefaultAsyncHttpxClient
 

@@ -106,7 +106,7 @@ def _reply(messages: list[BaseMessage], tools: list[dict[str, Any]]) -> list[AIM
     found = quote(conversation.question, conversation.sources, background=added)
     if not found:
         return [_last("stop", read=read, written=0)]
-    notice = gettext("No language model is set up here. These are quotations from the sources:")
+    notice = gettext("These are quotations from the sources, not written by a language model:")
     text = "\n\n".join([notice, *(quotation.as_markdown() for quotation in found)])
     deltas = re.findall(rf"(?:\S*\s+){{1,{DELTA_WORDS}}}|\S+$", text)
     last = _last("stop", read=read, written=count_tokens(text))

@@ -21,7 +21,7 @@ from ..conf import Settings, unknown_keys
 from .dotted_paths import problem_with, problem_with_callable
 
 ALIASES = {
-    "CHAT_MODELS": {"BACKEND", "OPTIONS"},
+    "CHAT_MODELS": {"BACKEND", "OPTIONS", "TRIES", "FALLBACK"},
     "EMBEDDINGS": {"BACKEND", "OPTIONS", "BATCH", "BATCH_TOKENS", "TRIES", "SECONDS"},
     "RERANKERS": {"BACKEND", "OPTIONS", "SECONDS"},
     "INDEXES": {

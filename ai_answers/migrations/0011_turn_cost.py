@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("ai_answers", "0009_support"),
+        ("ai_answers", "0010_fallback_outcome"),
     ]
 
     operations = [

@@ -25,6 +25,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("", "running"),
                             ("answered", "answered"),
+                            ("fallback", "answered by a fallback model"),
                             ("no_answer", "no answer"),
                             ("refused", "refused"),
                             ("stopped", "stopped"),

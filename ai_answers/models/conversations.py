@@ -48,6 +48,7 @@ class Turn(models.Model):
     class Outcome(models.TextChoices):
         RUNNING = "", _("running")
         ANSWERED = "answered", _("answered")
+        FALLBACK = "fallback", _("answered by a fallback model")
         NO_ANSWER = "no_answer", _("no answer")
         REFUSED = "refused", _("refused")
         STOPPED = "stopped", _("stopped")

@@ -193,6 +193,24 @@ def test_silence_before_the_first_content_is_given_up(serve, settings):
     assert server.gone.wait(1)
 
 
+@pytest.mark.parametrize("options", [{}, {"stream_chunk_timeout": 60}], ids=["ours", "its own"])
+def test_a_cancellation_is_not_lost_between_two_chunks(serve, options):
+    """The package waits with ``asyncio.wait_for``, which may swallow it before Python 3.12."""
+    server = serve(text("never ending " * 100, delay_seconds=0.02), **options)
+    agent = local_agent()
+
+    async def cancel(after_seconds):
+        begun = time.monotonic()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(after_seconds):
+                await collect(agent)
+        return time.monotonic() - begun - after_seconds
+
+    # Whether it is lost is a matter of milliseconds, so at several moments.
+    late = [submit(cancel(0.8 + number / 500)).result(60) for number in range(8)]
+    assert max(late) < 1 and server.requests
+
+
 def test_cancelling_closes_the_connection_within_a_second(serve):
     server = serve(text("never ending " * 200, delay_seconds=0.03))
     agent = local_agent()

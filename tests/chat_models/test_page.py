@@ -4,12 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+from django.core.checks import run_checks
 
 from ai_answers.chat_models import get_chat_model
 from ai_answers.tools import get_tool, unregister_tool
 
 PAGE = Path(__file__).parents[2] / "docs" / "chat-models.md"
-SETTINGS, TOOL, TEST_CASE = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+SETTINGS, FALLBACKS, TOOL, TEST_CASE = BLOCKS
 
 # Its TestCase is collected with the tests of this module.
 exec(TEST_CASE.replace("blog.", "tests.site.", 1).replace("blog.", "site."))
@@ -23,6 +25,14 @@ def test_the_settings_build_models(alias, model, settings, monkeypatch):
     settings.AI_ANSWERS = namespace["AI_ANSWERS"]
 
     assert get_chat_model(alias).model_name == model
+
+
+def test_the_fallbacks_lead_somewhere(settings):
+    namespace = {}
+    exec(FALLBACKS.replace("…", "langchain_openai.ChatOpenAI"), namespace)
+    settings.AI_ANSWERS = namespace["AI_ANSWERS"]
+
+    assert [m.msg for m in run_checks(tags=["ai_answers"]) if "CHAT_MODELS" in m.msg] == []
 
 
 def test_a_server_that_knows_max_tokens_only_gets_that(settings):

@@ -132,7 +132,7 @@ export class AnswerElement extends HTMLElement {
       const { length } = data.references;
       const plural = new Intl.PluralRules(this.dataset.language).select(length);
       this.#finish(turn, data);
-      this.#say(data.outcome === "answered" && length ? plural : data.outcome, length);
+      this.#say(kind === "done" && length ? plural : data.outcome, length);
       this.#fire("done", data);
     }
     this.showReferences();
