@@ -23,6 +23,8 @@ SENTENCE = 30
 """Tokens of a long sentence: what is cut finer loses its sense."""
 LEAD = 4
 """A line of an item is repeated above its own items up to a quarter of a chunk."""
+DEEPEST = 8
+"""Lists in each other that are cut at their items; deeper than anyone writes, at their words."""
 SENTENCES = [r"(?<=[.!?…؟۔।])\s+", r"(?<=[。！？])"]
 WORDS = [r"(?<=[、，；：])|(?<=[;,،؛])\s+", r"\s+"]
 IN_PROSE = ["\n\n", *SENTENCES, "\n", *WORDS]
@@ -82,14 +84,14 @@ def tail_of(pieces: list[Piece], room: int) -> list[Piece]:
     return kept
 
 
-def _pieces(block: Block, tokens: int) -> Iterator[Piece]:
+def _pieces(block: Block, tokens: int, *, depth: int = 0) -> Iterator[Piece]:
     length = _size(block.text, "\n\n")
     if length <= tokens:
         is_whole = block.kind != "text"
         yield Piece(text=block.text, tokens=length, whole=is_whole)
         return
-    if block.kind == "list":
-        yield from _items(block.text, tokens)
+    if block.kind == "list" and depth < DEEPEST:
+        yield from _items(block.text, tokens, depth=depth)
         return
     head, foot = block.frame()
     room = tokens - _size(head, "\n") - _size(foot, "\n") - 1
@@ -103,7 +105,7 @@ def _pieces(block: Block, tokens: int) -> Iterator[Piece]:
             yield Piece(text=text, tokens=_size(text, "\n\n"))
 
 
-def _items(text: str, tokens: int) -> Iterator[Piece]:
+def _items(text: str, tokens: int, *, depth: int) -> Iterator[Piece]:
     """Yield the items of a list, and of an item that is too long what is in it."""
     gap = "\n\n"
     for item in items_of(text):
@@ -111,11 +113,11 @@ def _items(text: str, tokens: int) -> Iterator[Piece]:
         if length <= tokens:
             yield Piece(text=item, tokens=length, gap=gap)
         else:
-            yield from _inside(item, tokens, gap=gap)
+            yield from _inside(item, tokens, gap=gap, depth=depth)
         gap = "\n"
 
 
-def _inside(item: str, tokens: int, *, gap: str) -> Iterator[Piece]:
+def _inside(item: str, tokens: int, *, gap: str, depth: int) -> Iterator[Piece]:
     """Yield what is in ``item`` below its own first paragraph, if that is short; else all."""
     marker = MARKER.match(item.lstrip(" "))
     body = item.lstrip(" ")[marker.end() :] if marker else item
@@ -128,7 +130,7 @@ def _inside(item: str, tokens: int, *, gap: str) -> Iterator[Piece]:
     room = tokens - count_tokens(lead + "\n") if fits else tokens
     # Indenting costs a little more, so that much less is taken.
     for number, block in enumerate(inner[1:] if fits else inner):
-        for piece in _pieces(block, max(room * 7 // 8, 1)):
+        for piece in _pieces(block, max(room * 7 // 8, 1), depth=depth + 1):
             if fits:
                 below = textwrap.indent(piece.lead, indent)
                 text = textwrap.indent(piece.text, indent)

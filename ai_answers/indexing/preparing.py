@@ -11,7 +11,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..models import IndexedDocument, IndexedTag
 from ..retrieval import Entry, IndexSettings, Stored, words
 from ..retrieval.embeddings import embed_texts, embedding_identity
 from ..sources import Source
@@ -48,6 +47,8 @@ def require_id(entity_id: str) -> None:
 
 
 def _require(name: str, value: str, what: str) -> None:
+    from ..models import IndexedDocument, IndexedTag  # late: texts are cut without a project, too
+
     model = IndexedTag if name == "tag" else IndexedDocument
     most = model._meta.get_field(name).max_length
     if len(value) > most:

@@ -13,12 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..sources.html import html_to_markdown
-from ..sources.markdown import OWN_ID, blocks_of, plain
+from ..sources.markdown import LONGEST_HEADING, blocks_of, plain, without_own_id
 from ..tokens import count_tokens
 
-TABLE_RULE = re.compile(r"[ ]{0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
-LONGEST_HEADING = 300
-"""Characters; a longer one is a paragraph that was set large."""
+TABLE_RULE = re.compile(r"[ ]{0,3}\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+$")
 CELLS = re.compile(r"(?<!\\)\|")
 HTML_BLOCK = re.compile(
     r"\s*</?(?:!--|address|article|aside|blockquote|center|dd|details|dialog|div|dl|dt|fieldset|"
@@ -81,15 +79,16 @@ def sections(text: str) -> list[Section]:
         inside.clear()
 
     for block, level in _blocks(text.replace("\r\n", "\n").replace("\r", "\n")):
-        own = OWN_ID.search(block.text) if block.kind in ("heading", "text") else None
+        is_prose = block.kind in ("heading", "text")
+        before, own = without_own_id(block.text) if is_prose else (block.text, None)
         if level:
             close()
-            own_anchor, anchor = own[1] if own else None, ""
+            own_anchor, anchor = own, ""
             while stack and stack[-1][0] >= level:
                 stack.pop()
-            stack.append((level, plain(block.text[: own.start()] if own else block.text)))
-        elif own and not own.start():
-            anchor = own[1]
+            stack.append((level, plain(before)))
+        elif own is not None and not before:
+            anchor = own
         else:
             inside.append(Block(block.kind, block.text, anchor))
     close()

@@ -22,6 +22,9 @@ from ..exceptions import ConfigurationError
 from ..values import Asker, Document, ObjectKey
 from .fields import labelled_fields
 
+LONGEST_TITLE = 300
+"""Characters; each chunk carries the title, and some models return their text for it."""
+
 
 class Source(ABC):
     """One kind of content that answers may be written from.
@@ -170,7 +173,7 @@ class Source(ABC):
         for language in dict.fromkeys(texts_of(self.get_languages(obj))):
             with in_language(language):
                 text = storable(self.get_content(obj, language))
-                title = storable(self.get_title(obj, language))
+                title = storable(self.get_title(obj, language))[:LONGEST_TITLE]
                 url = storable(self.get_url(obj, language))
             if text.strip():
                 yield Document(

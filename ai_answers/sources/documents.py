@@ -45,9 +45,9 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """Begins the files of old Office versions, and encrypted ones of new versions."""
 CORE_TITLE = re.compile(r"<dc:title>([^<]*)</dc:title>")
 NO_TITLE = re.compile(
-    r"\s*(?:microsoft (?:word|powerpoint|excel)\b.*|power ?point[- ]presentation|presentation\d*|"
+    r"(?:microsoft (?:word|powerpoint|excel)\b.*|power ?point[- ]presentation|presentation\d*|"
     r"untitled.*|unbenannt.*|document\d*|dokument\d*|"
-    r"[^ ]+\.(?:docx?|pptx?|xlsx?|od[tps]|pdf|indd))\s*",
+    r"[^ ]+\.(?:docx?|pptx?|xlsx?|od[tps]|pdf|indd))",
     re.I,
 )
 """What programs write where nobody gave a title."""
@@ -130,7 +130,8 @@ def _read(data: bytes, name: str, suffix: str) -> Page:
         raise UnreadableFile(
             f"{name!r} holds no text. If it was scanned, its text has to be recognised first (OCR)."
         )
-    title = "" if NO_TITLE.fullmatch(page.title) else " ".join(page.title.split())
+    title = " ".join(page.title.split())
+    title = "" if NO_TITLE.fullmatch(title) else title
     if not title and MODULES[suffix] != "python_calamine":  # whose headings name sheets
         title = first_heading(page.text)
     return Page(title, page.text)

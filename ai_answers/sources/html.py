@@ -31,12 +31,13 @@ NESTING = "ul, ol, blockquote"
 DEEPEST = 12
 """Levels of lists and quotes that are kept."""
 EXTRA_LINES = (
-    (re.compile(r"\n{3,}(?=#{1,6} )"), "\n\n"),
+    (re.compile(r"(?<!\n)\n{3,}+(?=#{1,6} )"), "\n\n"),
     (re.compile(r"^(#{1,6} .*)\n{3,}", re.M), r"\1\n\n"),
-    (re.compile(r"\n{2,}(?=: )"), "\n"),
-    (re.compile(r"[ \t]+$", re.M), ""),
+    (re.compile(r"(?<!\n)\n{2,}+(?=: )"), "\n"),
+    (re.compile(r"(?<![ \t])[ \t]++$", re.M), ""),
 )
-"""Around headings, before definitions, and the blanks of hard line ends."""
+"""Around headings, before definitions, and the blanks of hard line ends. Each begins at the first
+line end or blank of a run and gives none back, or a long run would take minutes."""
 LETTER = re.compile(r"\w")
 SPAN = 50
 """Rows or columns that one cell may span."""

@@ -14,12 +14,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
-FRONT_TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.M)
+FRONT_TITLE = re.compile(r"^title[ \t]*:(.*)$", re.M)
 UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.S | re.I)
 DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]^\n]+\]:[ \t]+\S+.*(?:\n|\Z)", re.M)
 """Where a link leads, far from it: not to be seen on the page."""
-OWN_ID = re.compile(r"\{:?[^{}]*?#([^\s{}]*)[^{}]*\}\s*$")
-"""An id written at a heading: ``{#fees}``; ``{#}`` says that there is none."""
+OWN_ID = re.compile(r"#(\S*)")
+LONGEST_HEADING = 300
+"""Characters; a longer one is a paragraph that was set large."""
 INLINE = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])|[`*]|(?<!\w)_+|_+(?!\w)")
 KINDS = {
     "heading_open": "heading",
@@ -51,7 +52,7 @@ def markdown_page(text: str) -> tuple[str, str]:
     title = ""
     if front := FRONT_MATTER.match(text):
         if named := FRONT_TITLE.search(front[1]):
-            title = named[1].strip("\"'")
+            title = named[1].strip().strip("\"'")
         text = text[front.end() :]
     text = without_unseen(text)
     return title or first_heading(text), text
@@ -88,15 +89,27 @@ def code_lines(text: str) -> set[int]:
 
 
 def first_heading(text: str) -> str:
-    found = next((block for block in blocks_of(text) if block.kind == "heading"), None)
-    if found is None:
-        return ""
-    own = OWN_ID.search(found.words)
-    return plain(found.words[: own.start()] if own else found.words)
+    headings = (block.words for block in blocks_of(text) if block.kind == "heading")
+    words = next((words for words in headings if len(words) <= LONGEST_HEADING), "")
+    return plain(without_own_id(words)[0])
+
+
+def without_own_id(text: str) -> tuple[str, str | None]:
+    """Return ``text`` before an id written at its end, and that id; ``None`` without one.
+
+    ``{#fees}``, or ``{: .wide #fees}``; ``{#}`` says that there is none.
+    """
+    # By hand: patterns for it take minutes over some texts of a few thousand characters.
+    whole = text.rstrip()
+    start = whole.rfind("{")
+    if start < 0 or not whole.endswith("}") or "}" in whole[start:-1]:
+        return text, None
+    own = OWN_ID.search(whole, start, len(whole) - 1)
+    return (whole[:start], own[1]) if own else (text, None)
 
 
 def plain(heading: str) -> str:
-    """Return a heading's words without inline markup."""
+    """Return the words of a heading of at most ``LONGEST_HEADING`` without inline markup."""
     return " ".join(INLINE.sub(lambda found: found[1] or "", heading).split())
 
 

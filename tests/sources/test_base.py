@@ -185,3 +185,15 @@ def test_ids_made_another_way_are_numbered_all_the_same():
             return f"h-{heading.lower()}"
 
     assert Pages().get_anchors(["Fees", "Fees"]) == ["h-fees", "h-fees-1"]
+
+
+def test_a_title_is_never_as_long_as_a_text():
+    class Comments(PublicSource):
+        name = "comments"
+        fields = ["body"]
+
+        def get_title(self, obj, language):
+            return obj.body
+
+    [document] = Comments().documents(Article(pk=1, body="A heron. " * 1000))
+    assert (len(document.title), len(document.text)) == (300, 8999)
