@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import Max
 from django.utils import timezone
 
@@ -31,6 +31,7 @@ from ..permissions import may_ask
 from ..rendering.sanitise import is_blank
 from ..values import AnswerFormat, Asker
 from . import budgets
+from .queueing import turn_transaction
 from .turns import interrupt_stale_runs
 
 logger = logging.getLogger(__name__)
@@ -142,7 +143,7 @@ def open_turn(question: Question, asker: Asker, *, visitor: str, payer: str) -> 
     if question.conversation_id is not None:
         interrupt_stale_runs(question.conversation_id)
     try:
-        with transaction.atomic():
+        with turn_transaction():
             return _open(question, asker, visitor=visitor, payer=payer)
     except IntegrityError:
         # Another tab took the same place, or the same request came twice at once.
@@ -156,19 +157,18 @@ def _open(question: Question, asker: Asker, *, visitor: str, payer: str) -> RunS
     if question.conversation_id is None:
         agent = agent_for(asker.user, question.agent)
         conversation = Conversation(agent=agent, owner_id=asker.user.pk)
-        position = 1
     else:
         conversation = find_conversation(question.conversation_id, asker.user)
         if conversation.expires_at <= now:
             raise NotFound("The conversation has expired.")
         agent = conversation.agent
         check_agent(agent, asker.user)
-        position = _next_position(conversation)
         # From here on it may hold what only this user may see, so it is no longer anyone's who
         # has the id.
         conversation.owner_id = conversation.owner_id or asker.user.pk
     conversation.expires_at = now + datetime.timedelta(seconds=agent.conversation_ttl)  # D45
-    conversation.save()
+    _save(conversation)
+    position = _next_position(conversation)
     turn = Turn.objects.create(
         conversation=conversation, position=position, question=masked(question.text)
     )
@@ -182,6 +182,20 @@ def _open(question: Question, asker: Asker, *, visitor: str, payer: str) -> RunS
         heartbeat_at=now,
     )
     return _spec(run, turn, asker, question)
+
+
+def _save(conversation: Conversation) -> None:
+    """Write the row anew or again; one erased in between stays erased.
+
+    The other tabs of the conversation wait here until this turn is open: on PostgreSQL they would
+    else find none running, and then a place behind it.
+    """
+    if conversation._state.adding:
+        conversation.save()
+        return
+    fields = {"owner_id": conversation.owner_id, "expires_at": conversation.expires_at}
+    if not Conversation.objects.filter(pk=conversation.pk).update(**fields):
+        raise NotFound("The conversation was erased just now.")
 
 
 def _next_position(conversation: Conversation) -> int:

@@ -20,6 +20,7 @@ from ..tokens import count_tokens
 from ..values import Frame, Outcome, Usage
 from . import budgets
 from .costs import cost_of
+from .queueing import turn_transaction
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ def close_turn(run_id: Any, closing: Closing, *, frame: Frame, sequence: int) ->
     ``sequence``: id of ``frame``, the run's last. Only one closer wins: a sweep, a stop and the
     run itself may meet here.
     """
-    with transaction.atomic():
+    with turn_transaction():
         won = Run.objects.filter(pk=run_id, status=Run.Status.RUNNING).update(
             status=Run.Status.ENDED,
             phase="",
