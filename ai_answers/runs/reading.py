@@ -40,9 +40,13 @@ def frames(run_id: Any, asker: Asker, *, last_seen: int = 0) -> Iterator[Entry |
 async def aframes(run_id: Any, asker: Asker, *, last_seen: int = 0) -> AsyncIterator[Entry | None]:
     """Async twin of ``frames``."""
     tail, news = tail_of(run_id, asker, last_seen=last_seen), asyncio.Event()
-    loop = asyncio.get_running_loop()
+    loop, is_told = asyncio.get_running_loop(), False
 
     def wake() -> None:
+        nonlocal is_told
+        if is_told:  # once is enough, or a loop that is busy would collect one call a frame
+            return
+        is_told = True
         # The reader's loop may have been closed on it; the writer must not pay for that.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(news.set)
@@ -50,6 +54,7 @@ async def aframes(run_id: Any, asker: Asker, *, last_seen: int = 0) -> AsyncIter
     with tail.waking(wake):
         while True:
             news.clear()
+            is_told = False  # before looking: what comes during the look tells again
             for entry in await burst(tail.next) if tail.asks_database else tail.next():
                 yield entry
             if tail.has_ended:

@@ -10,7 +10,7 @@ def stop(run: Run) -> bool:
     """Ask ``run`` to end; returns whether it was still running.
 
     In this process the model's request is cancelled at once; another process sees the row within
-    half a second.
+    a quarter of a second.
     """
     asked = Run.objects.filter(pk=run.pk, status=Run.Status.RUNNING).update(stop_requested=True)
     if asked and (here := live.find(run.pk)):

@@ -2,7 +2,8 @@
 
 One writer: snapshots of runs with a reader elsewhere about twice a second, of all others every
 five seconds, in one bulk update. One poller: stop requests and readers elsewhere, one query for
-all runs. Both end when the last run has ended, so an idle process queries nothing.
+all runs, four times a second. Both end when the last run has ended, so an idle process queries
+nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from .execution import worker_name
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 0.5
+POLL_SECONDS = 0.25
+"""A stop from another process waits for this and its query, and has one second in all."""
+CHECK_SECONDS = 0.5
+"""Between two looks at which runs are due to be written."""
 WRITE_SECONDS = 5.0
 WATCHED_WRITE_SECONDS = 0.5
 WATCHED_FOR_SECONDS = 5.0
@@ -36,13 +40,17 @@ _tasks: dict[str, asyncio.Task[None]] = {}
 def ensure() -> None:
     """Start the tasks that are not running; call on the loop thread."""
     loop = asyncio.get_running_loop()
-    for name, work in (("writer", _write), ("poller", _poll), ("sweeper", _sweep)):
+    for name, work, pause in (
+        ("writer", _write, CHECK_SECONDS),
+        ("poller", _poll, POLL_SECONDS),
+        ("sweeper", _sweep, SWEEP_SECONDS),
+    ):
         task = _tasks.get(name)
         if task is None or task.done() or task.get_loop() is not loop:
-            _tasks[name] = loop.create_task(_repeat(work), name=f"ai_answers-{name}")
+            _tasks[name] = loop.create_task(_repeat(work, pause), name=f"ai_answers-{name}")
 
 
-async def _repeat(work: Any) -> None:
+async def _repeat(work: Any, pause: float) -> None:
     while live.running():
         try:
             await work()
@@ -50,7 +58,7 @@ async def _repeat(work: Any) -> None:
             return  # ``shutdown`` saves what there is
         except Exception:
             logger.exception("Looking after the runs failed; trying again.")
-        await asyncio.sleep(SWEEP_SECONDS if work is _sweep else POLL_SECONDS)
+        await asyncio.sleep(pause)
     live.forget_ended()
 
 

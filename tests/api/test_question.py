@@ -9,6 +9,7 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 from django.db.backends.signals import connection_created
 from django.db.models import F
+from django.test import Client
 
 from ai_answers.chat_models.scripted import call, fail, say, scripted
 from ai_answers.models import Agent, BudgetDay, Conversation, Run, RunLog, Turn
@@ -171,6 +172,18 @@ def test_no_csrf_token_is_refused_for_anonymous_and_signed_in(agent, api, stream
         response = api(who, csrf=False).ask(stream=stream)
         assert error_of(response) == (403, "csrf_failed")
     assert written() == (0, 0, 0)
+
+
+def test_a_page_that_was_cached_gets_its_token_from_the_session_endpoint(agent):
+    """D24, S80: the cookie comes with it; agent and question are all that a body needs."""
+    client = Client(enforce_csrf_checks=True)
+    sent = {"content_type": "application/json", "data": {"agent": "depot", "question": "When?"}}
+    assert client.post("/ai-answers/question", **sent).status_code == 403
+    session = client.get("/ai-answers/session")
+    assert session["Cache-Control"] == "no-store" and client.cookies["csrftoken"].value
+    headers = {"X-CSRFToken": session.json()["csrf_token"]}
+    with scripted(say(ANSWER)):
+        assert client.post("/ai-answers/question", headers=headers, **sent).status_code == 200
 
 
 def test_a_disabled_agent_is_a_conflict(visitor, agent):
