@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from django.utils.text import Truncator
 
 from ..retrieval import Entry, IndexSettings, Stored, words
 from ..retrieval.embeddings import embed_texts, embedding_identity
@@ -17,6 +19,9 @@ from ..sources import Source
 from ..sources.base import storable
 from ..values import Chunk, Document
 from . import chunking
+
+TITLE_CHARS = 300
+"""Of a title that is kept; what is longer is cut."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +95,8 @@ def prepare(
     settings: IndexSettings,
     anchors_of: chunking.AnchorsOf,
 ) -> Prepared:
+    # Each chunk carries the title; that of a comment may be all of its text.
+    document = replace(document, title=Truncator(document.title).chars(TITLE_CHARS))
     chunks = chunking.chunks_of(
         document,
         tokens=settings.chunk_tokens,

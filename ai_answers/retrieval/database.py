@@ -163,8 +163,10 @@ class DatabaseIndex(Index):
         )
 
     def outdated(self, entity_type: str, *, fingerprint: str, embedding: str) -> int:
-        documents = self.tables().documents.filter(entity_type=entity_type)
-        return documents.exclude(fingerprint=fingerprint, embedding=embedding).count()
+        tables = self.tables()
+        documents = tables.documents.filter(entity_type=entity_type)
+        here = documents.filter(fingerprint=fingerprint, embedding=tables.mark(embedding))
+        return documents.count() - here.count()
 
     def search(
         self, query: str, *, tags: frozenset[str], limit: int, language: str = ""

@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..exceptions import RetrievalError
-from .words import QueryWord
+from .base import Entry
+from .words import QueryWord, words_of
 
 
 class ChunkWords(NamedTuple):
@@ -25,6 +26,19 @@ class ChunkWords(NamedTuple):
     title: list[str]
     heading: list[str]
     body: list[str]
+
+
+def words_in(entry: Entry) -> list[tuple[list[str], list[str], list[str]]]:
+    """Return the words of each chunk: of its title, its heading, its text.
+
+    Takes seconds for a large document, so never in a transaction.
+    """
+    language = entry.document.language
+    title = words_of(entry.document.title, language)
+    return [
+        (title, words_of(chunk.heading, language), words_of(chunk.text, language))
+        for chunk in entry.chunks
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +104,10 @@ class WordsLeg(ABC):
 
 class VectorsLeg(ABC):
     """Vectors of the chunks of index ``alias`` in the database ``using``."""
+
+    kept_in = ""
+    """Says where they are, where that is not ``IndexedVector``: at most 31 characters. Documents
+    whose vectors are in another place than an index has now are embedded anew."""
 
     def __init__(self, alias: str, using: str) -> None:
         self.alias = alias

@@ -86,8 +86,7 @@ class MemoryVectors(VectorsLeg):
         )
 
     def remove(self, chunk_ids: Sequence[int]) -> None:
-        # One statement instead of Django's collector, which would load every vector.
-        self._vectors.filter(chunk__in=chunk_ids)._raw_delete(self.using)
+        """Nothing: the rows go with those of their chunks."""
 
     def keep_only(self, embedding: str) -> None:
         self._vectors.exclude(embedding=embedding)._raw_delete(self.using)

@@ -14,14 +14,14 @@ import numpy as np
 from ..models import IndexedChunk, IndexedDocument, IndexedVector
 from ..values import Chunk, Document, ObjectKey
 from .base import Entry, Stored
-from .outside import Outside
+from .outside import Outside, Place, places_of
 
 DOCUMENTS = 100
 """Read and sent at once."""
 
 
 def resend(index: str, using: str, legs: Sequence[Outside]) -> int:
-    """Send all documents of ``index`` to ``legs``; return how many chunks."""
+    """Send all documents of ``index`` to ``legs``; return how many chunks were sent."""
     if not legs:
         return 0
     documents = IndexedDocument.objects.using(using).filter(index=index).order_by("pk")
@@ -35,10 +35,12 @@ def resend(index: str, using: str, legs: Sequence[Outside]) -> int:
             if row.pk in chunks
             for entry in _entries(using, row, chunks[row.pk])
         ]
+        sent: set[Place] = set()
         for leg in legs:
             if mine := [entry for entry in entries if leg.part_of(entry)]:
                 leg.send(index, mine)
-        count += sum(len(there) for there in chunks.values())
+                sent.update(place for entry in mine for place in places_of(entry))
+        count += len(sent)
     return count
 
 

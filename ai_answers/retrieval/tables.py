@@ -7,21 +7,24 @@ words and vectors, and counts the index's version up. To be tested through ``Dat
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from django.db import transaction
 from django.db.models import BigIntegerField, F, Value
 from django.db.models.functions import Greatest
 
-from ..models import IndexedChunk, IndexedDocument, IndexedTag, IndexState
+from ..models import IndexedChunk, IndexedDocument, IndexedTag, IndexedVector, IndexState
 from ..values import Chunk, ObjectKey
 from .base import Entry, Stored, still_as_read
-from .legs import ChunkWords, VectorsLeg, WordsLeg
+from .inserting import insert
+from .legs import ChunkWords, VectorsLeg, WordsLeg, words_in
 from .outside import Outside
-from .words import words_of
 
 BATCH = 500
 """Values in one ``IN``: every database takes that many."""
+
+
+_Place = tuple[ObjectKey, str]
 
 
 class Tables:
@@ -51,13 +54,14 @@ class Tables:
 
     def put(self, entries: Sequence[Entry]) -> None:
         """Store ``entries``; those that only lack vectors keep their chunks and old vectors."""
+        words = self._words(entries)
         with transaction.atomic(using=self.using):
             version = self._count_up({entry.document.language for entry in entries})
             entries = still_as_read(entries, self.stored)
             same = self._same_texts(entries)
             new = [entry for entry in entries if _place(entry) not in same]
             self._take_out(self.find(map(_place, new)), version)
-            chunk_ids = same | self._insert(new)
+            chunk_ids = same | self._insert(new, words)
             for entry in entries:
                 self._add_vectors(entry, chunk_ids[_place(entry)], version)
             self._serve_if_complete({entry.stored.embedding for entry in entries})
@@ -113,10 +117,20 @@ class Tables:
         values = rows.values_list("entity_id", "language", "checksum", "fingerprint", "embedding")
         return {
             (entity_id, language): Stored(
-                checksum=checksum, fingerprint=fingerprint, embedding=embedding
+                checksum=checksum, fingerprint=fingerprint, embedding=self.embedding_of(embedding)
             )
             for entity_id, language, checksum, fingerprint, embedding in values.iterator()
         }
+
+    def mark(self, embedding: str) -> str:
+        """Return what documents say whose vectors are those of ``embedding`` in this leg."""
+        kept_in = self.vectors.kept_in if self.vectors is not None else ""
+        return f"{embedding} {kept_in}" if embedding and kept_in else embedding
+
+    def embedding_of(self, mark: str) -> str:
+        """Return the embedding that a document's mark names; empty: its vectors are not here."""
+        embedding = mark.split(" ")[0]
+        return embedding if self.mark(embedding) == mark else ""
 
     def chunks(self, chunk_ids: Sequence[int]) -> dict[int, Chunk]:
         """Load those chunks that are still here, by id."""
@@ -182,69 +196,40 @@ class Tables:
                     self.words.remove(self.alias, some)
                 if self.vectors is not None:
                     self.vectors.remove(some)
+                # Also of an index that has its vectors elsewhere by now.
+                vectors = IndexedVector.objects.using(self.using).filter(chunk__in=some)
+                vectors._raw_delete(self.using)
             # One statement each instead of Django's collector, which would load every chunk.
             tags = IndexedTag.objects.using(self.using).filter(document__in=batch)
             for rows in (chunks, tags):
                 rows._raw_delete(self.using)
             self.documents.filter(pk__in=batch)._raw_delete(self.using)
 
-    def _insert(self, entries: Sequence[Entry]) -> dict[tuple[ObjectKey, str], list[int]]:
+    def _words(self, entries: Sequence[Entry]) -> dict[_Place, list]:
+        """Return the words of those documents that are not here with the very same chunks."""
+        if self.words is None or isinstance(self.words, Outside):
+            return {}
+        same = self._same_texts(entries)
+        return {_place(entry): words_in(entry) for entry in entries if _place(entry) not in same}
+
+    def _insert(
+        self, entries: Sequence[Entry], words: Mapping[_Place, list]
+    ) -> dict[_Place, list[int]]:
         """Write documents without vectors; return the ids of each one's chunks, in order."""
-        using = self.using
-        rows = IndexedDocument.objects.using(using).bulk_create(
-            IndexedDocument(
-                index=self.alias,
-                entity_type=entry.document.key.entity_type,
-                entity_id=entry.document.key.entity_id,
-                language=entry.document.language,
-                title=entry.document.title,
-                url=entry.document.url,
-                checksum=entry.stored.checksum,
-                fingerprint=entry.stored.fingerprint,
-            )
-            for entry in entries
-        )
-        documents = list(zip(entries, self._with_keys(rows), strict=True))
-        IndexedTag.objects.using(using).bulk_create(
-            IndexedTag(document=row, tag=tag)
-            for entry, row in documents
-            for tag in sorted(entry.document.access_tags)
-        )
-        chunks = IndexedChunk.objects.using(using).bulk_create(
-            IndexedChunk(
-                document=row,
-                position=chunk.position,
-                heading=chunk.heading,
-                anchor=chunk.anchor[:255],
-                text=chunk.text,
-            )
-            for entry, row in documents
-            for chunk in entry.chunks
-        )
-        chunks = self._with_keys(chunks)
+        chunk_ids = insert(self.using, self.alias, entries)
         if self.words is not None:
-            self.words.put(self.alias, map(_chunk_words, chunks))
-        written: dict[int, list[int]] = {row.pk: [] for row in rows}
-        for chunk in chunks:
-            written[chunk.document_id].append(chunk.pk)
-        return {_place(entry): written[row.pk] for entry, row in documents}
+            # Those of a document that has changed since are made here.
+            rows = (
+                ChunkWords(chunk_id, *texts)
+                for entry, ids in zip(entries, chunk_ids, strict=True)
+                for chunk_id, texts in zip(
+                    ids, words.get(_place(entry)) or words_in(entry), strict=True
+                )
+            )
+            self.words.put(self.alias, rows)
+        return {_place(entry): ids for entry, ids in zip(entries, chunk_ids, strict=True)}
 
-    def _with_keys(self, rows: Sequence) -> Sequence:
-        """Return rows just written with their primary keys, which MySQL does not give back."""
-        if any(row.pk is None for row in rows):
-            if isinstance(rows[0], IndexedChunk):
-                fields = ("document_id", "position")
-                there = IndexedChunk.objects.using(self.using)
-                there = there.filter(document__in={row.document_id for row in rows})
-            else:
-                fields = ("entity_type", "entity_id", "language")
-                there = self.documents.filter(entity_id__in={row.entity_id for row in rows})
-            keys = {tuple(key): pk for pk, *key in there.values_list("pk", *fields)}
-            for row in rows:
-                row.pk = keys[tuple(getattr(row, field) for field in fields)]
-        return rows
-
-    def _same_texts(self, entries: Sequence[Entry]) -> dict[tuple[ObjectKey, str], list[int]]:
+    def _same_texts(self, entries: Sequence[Entry]) -> dict[_Place, list[int]]:
         """Return the chunk ids of those documents that are here with the very same chunks."""
         found = {}
         for entry in entries:
@@ -257,7 +242,7 @@ class Tables:
                 language=entry.document.language,
                 checksum=stored.checksum,
                 fingerprint=stored.fingerprint,
-            ).exclude(embedding=stored.embedding)
+            ).exclude(embedding=self.mark(stored.embedding))
             chunks = IndexedChunk.objects.using(self.using).filter(document__in=rows)
             here = list(chunks.order_by("position").values_list("pk", "text"))
             if here and [text for _, text in here] == [chunk.text for chunk in entry.chunks]:
@@ -272,7 +257,7 @@ class Tables:
         key, language = _place(entry)
         self.documents.filter(
             entity_type=key.entity_type, entity_id=key.entity_id, language=language
-        ).update(embedding=embedding)
+        ).update(embedding=self.mark(embedding))
 
     def _serve_if_complete(self, embeddings: set[str]) -> None:
         """Let searches use an embedding once every document has its vectors.
@@ -282,7 +267,7 @@ class Tables:
         """
         states = IndexState.objects.using(self.using).filter(index=self.alias)
         for embedding in embeddings - {""}:
-            lacking = self.documents.exclude(embedding=embedding)
+            lacking = self.documents.exclude(embedding=self.mark(embedding))
             enough = not lacking.exists()
             if not enough and not self.state().embedding:
                 enough = lacking.count() <= self.documents.count() / 2
@@ -290,11 +275,5 @@ class Tables:
                 states.exclude(embedding=embedding).update(embedding=embedding)
 
 
-def _place(entry: Entry) -> tuple[ObjectKey, str]:
+def _place(entry: Entry) -> _Place:
     return entry.document.key, entry.document.language
-
-
-def _chunk_words(chunk: IndexedChunk) -> ChunkWords:
-    document = chunk.document
-    texts = (document.title, chunk.heading, chunk.text)
-    return ChunkWords(chunk.pk, *(words_of(text, document.language) for text in texts))

@@ -121,7 +121,6 @@ class StoreVectors(MemoryVectors, Outside):
 
     def remove(self, chunk_ids: Sequence[int]) -> None:
         leaving(self, self.alias, self._vectors.filter(chunk__in=chunk_ids))
-        super().remove(chunk_ids)
 
     def keep_only(self, embedding: str) -> None:
         leaving(self, self.alias, self._vectors.exclude(embedding=embedding))
@@ -197,4 +196,6 @@ class StoreVectors(MemoryVectors, Outside):
             raise EmbeddingFailed(
                 "The index holds vectors of several lengths; run ai_answers_index --rebuild."
             )
+        if not blobs:
+            return np.empty((0, 0), np.float32)
         return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), -1)

@@ -21,6 +21,7 @@ from ai_answers.contrib.pgvector.index import PgVectorIndex
 from ai_answers.exceptions import ConfigurationError, EmbeddingFailed
 from ai_answers.models import IndexedChunk
 from ai_answers.retrieval import get_index
+from ai_answers.retrieval.database import DatabaseIndex
 from ai_answers.retrieval.embeddings import embed_texts, embedding_identity
 from ai_answers.values import ObjectKey
 
@@ -510,3 +511,19 @@ def test_a_site_without_it_imports_nothing_of_it():
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == "[]"
+
+
+def test_vectors_kept_elsewhere_are_lacking_until_they_are_embedded_again(index):
+    """From memory to pgvector and back, without ``--rebuild``; no chunk leaves a row behind."""
+    name = embedding_identity("concepts")
+    memory = DatabaseIndex("default", embedding="concepts")
+    for before, after in ((memory, index), (index, memory)):
+        before.clear()
+        before.put([with_vectors(1, "espresso"), with_vectors(2, "siren")])
+        assert before.outdated("page", fingerprint="f", embedding=name) == 0
+        assert after.outdated("page", fingerprint="f", embedding=name) == 2
+        assert {value.embedding for value in after.stored("page").values()} == {""}
+        after.put([with_vectors(1, "espresso"), with_vectors(2, "burglar alarm")])
+        assert after.outdated("page", fingerprint="f", embedding=name) == 0
+        assert after.stats().vectors == 2
+        assert found(after, "lounge") == ["1"]

@@ -10,9 +10,11 @@ from ai_answers.indexing import (
     is_stale,
     remove_objects,
 )
-from ai_answers.retrieval import get_index
+from ai_answers.indexing.preparing import prepare, stored_as
+from ai_answers.retrieval import get_index, index_settings
 from ai_answers.signals import content_indexed
 from ai_answers.sources import get_source, register_source, unregister
+from ai_answers.values import Document, ObjectKey
 from tests.site.ai_answers import ArticleSource
 from tests.site.models import Article
 
@@ -222,3 +224,19 @@ def test_a_run_tells_what_it_did(source):
     assert heard == [(ArticleSource, "default", report)]
     assert isinstance(report, Report)
     assert str(report).startswith("3 added, 0 changed, 0 unchanged, 0 removed, 3 chunks, ")
+
+
+def test_a_title_as_long_as_a_text_is_cut(source):
+    """Each chunk carries it; that of a comment may be all it says."""
+    document = Document(
+        key=ObjectKey("site.article", "1"),
+        language="en",
+        title="word " * 500,
+        url="",
+        text="A\n\nB",
+    )
+    settings = index_settings("default")
+    stored = stored_as(document, settings, source)
+    made = prepare(document, stored, None, settings, source.get_anchors)
+    assert len(made.document.title) == 300 and made.document.title.startswith("word word")
+    assert {chunk.title for chunk in made.chunks} == {made.document.title}

@@ -1,4 +1,5 @@
 import threading
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -144,6 +145,25 @@ def test_a_failed_write_leaves_nothing_behind(db):
     with pytest.raises(ValueError, match="zip"):
         index.put([good, bad])
     assert found(index, "heron") == []
+
+
+class Watched(str):
+    """A language that notes when words are cut to the stems of it."""
+
+    cut_in_transaction: ClassVar[list[bool]] = []
+
+    def replace(self, *args):
+        self.cut_in_transaction.append(connection.in_atomic_block)
+        return super().replace(*args)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_words_are_made_before_the_transaction_that_keeps_other_writers_out():
+    index = DatabaseIndex("default")
+    index.put([entry(1, "heron|gull|tern", language=Watched("en"))])
+    assert found(index, "gull") == ["1"]
+    assert set(Watched.cut_in_transaction) == {False}
+    assert len(Watched.cut_in_transaction) == 1 + 3 * 2  # the title once a document
 
 
 def test_a_misspelt_word_finds_its_neighbour(db):

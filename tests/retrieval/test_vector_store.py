@@ -420,3 +420,11 @@ def test_a_store_that_cannot_be_made_is_named(embedding, store, words):
 def test_wrong_settings_say_what_would_be_right(arguments, words):
     with pytest.raises(ConfigurationError, match=words):
         VectorStoreIndex("default", **arguments)
+
+
+def test_an_index_whose_documents_are_all_gone_finds_nothing(index):
+    index.put([with_vectors(1, "espresso")])
+    index.remove([ObjectKey("page", "1")])
+    assert found(index, "lounge") == []
+    fresh = VectorStoreIndex("default", embedding="concepts", store=MEMORY)
+    assert found(fresh, "lounge") == []

@@ -20,9 +20,8 @@ from ...models import IndexedChunk
 from ...retrieval.access import open_to
 from ...retrieval.base import Entry
 from ...retrieval.bm25 import BODY, HEADING, K1, TITLE, B, Bm25Words, idf
-from ...retrieval.legs import ChunkWords
+from ...retrieval.legs import ChunkWords, words_in
 from ...retrieval.outside import Outside, Place, leaving, name_of, named_rows, place_in, places_of
-from ...retrieval.words import words_of
 from .server import Found, Server
 
 PART = "words"
@@ -123,10 +122,7 @@ class OpenSearchWords(Bm25Words, Outside):
 
 def _bodies(index: str, entry: Entry) -> Iterable[tuple[str, dict[str, Any]]]:
     """Yield the id and the body of each chunk."""
-    language = entry.document.language
-    title = words_of(entry.document.title, language)
-    for place, chunk in zip(places_of(entry), entry.chunks, strict=True):
-        heading, body = words_of(chunk.heading, language), words_of(chunk.text, language)
+    for place, (title, heading, body) in zip(places_of(entry), words_in(entry), strict=True):
         words = [*title * TITLE, *heading * HEADING, *body * BODY]
         yield (
             name_of(index, PART, place),

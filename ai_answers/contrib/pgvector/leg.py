@@ -59,6 +59,8 @@ FROM {table} WHERE {rows} AND chunk_id = ANY(%s)
 class PgVectors(VectorsLeg):
     """The vectors of index ``alias``; ``ef_search``: candidates of a search along the graph."""
 
+    kept_in = "pgvector"
+
     def __init__(self, alias: str, using: str, *, ef_search: int, shape: Shape) -> None:
         super().__init__(alias, using)
         self.ef_search = ef_search
