@@ -365,7 +365,8 @@ def test_the_sites_own_message_offers_nothing(visitor):
 def test_a_page_that_a_model_makes_up_is_never_a_source(visitor, format):
     """G13, G14: no link, no list of sources, no image that would fetch; the text alone stays."""
     text = (
-        "![x](https://bank.example/p.gif?q=secret) On Friday [1](https://bank.example/login). See [the bank](https://bank.example/).\n\n"
+        "![x](https://bank.example/p.gif?q=secret) "
+        "On Friday [1](https://bank.example/login). See [the bank](https://bank.example/).\n\n"
         "Sources:\n- [Bank](https://bank.example/)\n- [1] https://bank.example/"
     )
     with scripted(say(text)):
