@@ -363,8 +363,9 @@ def test_the_sites_own_message_offers_nothing(visitor):
 
 @pytest.mark.parametrize("format", ["markdown", "html"])
 def test_a_page_that_a_model_makes_up_is_never_a_source(visitor, format):
-    """G14: not as a link, not as a list of sources, not in the text that is shown."""
+    """G13, G14: no link, no list of sources, no image that would fetch; the text alone stays."""
     text = (
+        "![x](https://bank.example/p.gif?q=secret) "
         "On Friday [1](https://bank.example/login). See [the bank](https://bank.example/).\n\n"
         "Sources:\n- [Bank](https://bank.example/)\n- [1] https://bank.example/"
     )
@@ -372,4 +373,4 @@ def test_a_page_that_a_model_makes_up_is_never_a_source(visitor, format):
         end = ask(visitor, format=format)
     assert [row["label"] for row in end["references"]] == ["Depot times"]
     assert "bank.example" not in str(end["references"]) and "Sources" not in end["text"]
-    assert "bank.example" not in end.get("html", "")
+    assert "bank.example" not in end.get("html", "") and "<img" not in end.get("html", "")
