@@ -73,6 +73,8 @@ class Pipeline:
         self._length = 0
         self._notes: dict[str, None] = {}
         self._review = Review()
+        self.is_written = False
+        """Whether the answer is complete; what is still to come only judges it."""
         self._record = RunRecord(keep_text=app_settings().LOG_TEXT)
         self._trace = RunTrace()
         self._writer = AnswerWriter(
@@ -302,6 +304,7 @@ class Pipeline:
         """Compare what was written with what it cites, as far as the agent asks for that."""
         with self._step():
             self._writer.close()
+        self.is_written = True
         if self._judge() == "no_answer":
             return
         sources, writer = self._prepared.sources.all, self._writer

@@ -36,10 +36,24 @@ class Review:
 
 
 async def review(text: str, *, cited: Mapping[int, Source], agent: Agent, asker: Asker) -> Review:
-    """Judge ``text`` as far as ``agent`` asks for it."""
+    """Judge ``text`` as far as ``agent`` asks for it; what goes wrong is logged."""
     if not agent.support_check:
         is_marked = agent.grounded and not cited
         return Review(support={"verdict": "uncited", "is_marked": True} if is_marked else {})
+    try:
+        return await _compared(text, cited=cited, agent=agent, asker=asker)
+    except ShuttingDown:
+        raise
+    except Exception as error:
+        # The answer is there; that nothing is said of it is no reason to lose it.
+        logger.error("An answer could not be compared with its sources: %s", trace(error))
+        logger.debug("An answer could not be compared with its sources.", exc_info=True)
+        return Review()
+
+
+async def _compared(
+    text: str, *, cited: Mapping[int, Source], agent: Agent, asker: Asker
+) -> Review:
     # One that may no longer be read has lost its text, and vouches for nothing.
     readable = {index: source for index, source in cited.items() if source.chunks}
     support = await _checked(text, readable)

@@ -77,7 +77,9 @@ async def execute(run: live.LiveRun) -> None:
             asyncio.current_task().uncancel()
         except TimeoutError as error:
             over = ModelTimeout("The run took longer than RUN_SECONDS.")
-            closing = _failed(run, over if limit.expired() else error)
+            # Time that ran out over judging a whole answer takes nothing from it.
+            is_whole = limit.expired() and pipeline.is_written
+            closing = _close(run) if is_whole else _failed(run, over if limit.expired() else error)
         except Exception as error:
             closing = _failed(run, error)
         await _to_the_end(asyncio.ensure_future(_save(run, closing)))

@@ -265,7 +265,7 @@ def too_few(pairs):
 
 
 def hang(pairs):
-    time.sleep(3)
+    time.sleep(4)
 
 
 def test_an_entailment_model_decides_where_no_fact_is_missing(checking, settings):
@@ -288,6 +288,15 @@ def test_a_broken_entailment_model_leaves_it_to_words_and_facts(checking, settin
     ours = [r.getMessage() for r in caplog.records if r.name.startswith("ai_answers")]
     assert any("ENTAILMENT failed" in message for message in ours)
     assert "opens at five" not in "".join(ours)
+
+
+def test_a_run_whose_time_is_up_while_it_is_judged_keeps_its_answer(checking, settings):
+    limits = {"ENTAILMENT": hang, "TOOL_SECONDS": 30, "RUN_SECONDS": 2}
+    settings.AI_ANSWERS = settings.AI_ANSWERS | limits
+    with scripted(say("The gate opens at five [1].")):
+        end = ask(checking, stream=True)
+    assert (end["outcome"], end["text"]) == ("answered", "The gate opens at five[1].")
+    assert [row["index"] for row in end["references"]] == [1] and "support" not in end
 
 
 def test_a_stopped_answer_is_not_judged(checking):
