@@ -51,11 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup):
+def django_db_setup(django_db_setup, django_db_blocker):
     """Let PostgreSQL drop the tests' database at the end, whatever thread still has a session."""
     yield
     if has_one_database():
-        with connection.cursor() as cursor:
+        # The last test may be one that may not touch the database.
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND pid <> pg_backend_pid()"
