@@ -55,6 +55,7 @@ def django_db_setup(django_db_setup, django_db_blocker):
     """Let PostgreSQL drop the tests' database at the end, whatever thread still has a session."""
     yield
     if has_one_database():
+        # The last test may be one that may not touch the database.
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
