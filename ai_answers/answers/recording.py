@@ -18,13 +18,14 @@ A step is a dict with ``kind``, ``at``, ``seconds``, and
 from __future__ import annotations
 
 import json
+import logging
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..agents.search import SEARCH_TOOL_NAME, SearchOutput
-from ..agents.text import clean_text, text_of
+from ..agents.text import clean_text, clean_value, text_of
 from ..events import (
     Event,
     PromptSent,
@@ -35,8 +36,11 @@ from ..events import (
     ToolFinished,
     ToolStarted,
 )
+from ..exceptions import trace
 from ..tools import Listing
 from ..values import Hit, Source, Usage
+
+logger = logging.getLogger(__name__)
 
 MOST_FOUND = 50
 """Chunks of one tool call that are noted."""
@@ -71,7 +75,13 @@ class RunRecord:
         self._held = {source.number for source in held}
 
     def feed(self, event: Event) -> None:
-        """Note ``event``, which has just happened."""
+        """Note ``event``, which has just happened; no answer is lost for its record (D46)."""
+        try:
+            self._note(event)
+        except Exception as error:
+            logger.error("An event of a run could not be noted: %s", trace(error))
+
+    def _note(self, event: Event) -> None:
         match event:
             case RoundStarted():
                 self._begin_round(event.number)
@@ -259,4 +269,4 @@ def _rounded(score: float) -> float:
 
 def _plain(arguments: Mapping[str, Any]) -> str:
     """Write arguments as text: a receiver may have put anything into them."""
-    return clean_text(json.dumps(arguments, ensure_ascii=False, default=str))
+    return json.dumps(clean_value(dict(arguments)), ensure_ascii=False, default=str)

@@ -60,7 +60,8 @@ def test_an_entry_tells_rounds_tools_sources_scores_and_times(visitor):
     assert (last["number"], last["finish_reason"], last["output_tokens"]) == (2, "stop", 9)
     assert last["characters"] == len("It costs four euros [2].")
     cited = [s for s in entry.sources if s["index"]]
-    assert [(s["number"], s["index"], s["title"]) for s in cited] == [(2, 1, "Fees")]
+    (reference,) = body["answer"]["references"]
+    assert [(s["number"], s["index"], s["title"]) for s in cited] == [(2, 1, reference["label"])]
     assert [s["number"] for s in entry.sources] == list(range(1, len(entry.sources) + 1))
     assert not any(s["is_held"] for s in entry.sources)
 
