@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db.models import Model
-from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete
+from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
 
 from .sources import Source, registered
 from .sources.changes import (
@@ -22,9 +22,13 @@ from .sources.changes import (
     note,
     note_object,
     note_quoted,
+    quoted_by,
     sources_of,
 )
 from .sources.registry import source_registered
+
+QUOTED_BY = "_ai_answers_quoted_by"
+"""Attribute of an object between the signals before and after its save."""
 
 
 def connect() -> None:
@@ -43,6 +47,7 @@ def listen_to(*, source: Source, **kwargs: Any) -> None:
     """
     for model in models_of(source):
         for signal, receiver in (
+            (pre_save, object_changing),
             (post_save, object_saved),
             (pre_delete, object_leaving),
             (post_delete, object_deleted),
@@ -54,15 +59,26 @@ def listen_to(*, source: Source, **kwargs: Any) -> None:
             )
 
 
+def object_changing(*, instance: Model, using: str, raw: bool = False, **kwargs: Any) -> None:
+    # A remark that is given to another page: only now does the database say whose it was.
+    points = any(field.is_relation for field in instance._meta.concrete_fields)
+    if points and not raw and not instance._state.adding:
+        # Noted when it is saved: outside of a transaction what is noted is followed up at once.
+        instance.__dict__[QUOTED_BY] = quoted_by(instance, using=using)
+
+
 def object_saved(*, instance: Model, using: str, raw: bool = False, **kwargs: Any) -> None:
     if not raw:
+        for source, ids in instance.__dict__.pop(QUOTED_BY, {}).items():
+            note(source, ids, using=using)
         note_object(instance, using=using)
         note_quoted(instance, using=using)
 
 
 def object_leaving(*, instance: Model, using: str, **kwargs: Any) -> None:
     # Only now do the relations say who quotes it.
-    note_quoted(instance, using=using, now=True)
+    for source, ids in quoted_by(instance, using=using).items():
+        note(source, ids, using=using)
 
 
 def object_deleted(*, instance: Model, using: str, **kwargs: Any) -> None:

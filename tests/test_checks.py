@@ -26,7 +26,7 @@ from ai_answers.sources import (
     unregister,
 )
 from ai_answers.tools import register_tool, unregister_tool
-from tests.site.models import Article
+from tests.site.models import Article, Remark, Shop
 
 OTEL = "ai_answers.contrib.otel.OpenTelemetryTracer"
 LANGFUSE = "ai_answers.contrib.langfuse.LangfuseTracer"
@@ -363,6 +363,21 @@ def test_a_source_that_makes_no_text_is_an_error(registered_as, source, named):
     (message,) = [m for m in ours() if m.id == "ai_answers.E015"]
     assert named in message.msg
     assert message.level == checks.ERROR and message.obj is source and message.hint
+
+
+def test_what_a_source_quotes_but_would_never_hear_of_is_named(registered_as):
+    for name, affected in (("deaf", None), ("told", lambda self, instance: [])):
+        own = {"get_affected": affected} if affected else {}
+        quoting = {
+            "name": name,
+            "model": Article,
+            "fields": ["title"],
+            "depends_on": [Remark, Shop],
+        }
+        registered_as(type("Quoting", (PublicSource,), quoting | own)())
+    (message,) = ours()
+    assert message.id == "ai_answers.W022" and message.level == checks.WARNING
+    assert "'deaf'" in message.msg and "Shop" in message.msg and message.hint
 
 
 class OwnList(PublicDirectorySource):

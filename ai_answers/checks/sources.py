@@ -1,7 +1,8 @@
 """Checks of what the site has registered as sources.
 
 Out: E015 a source whose text cannot be made: ``fields`` is empty, or names what the model does
-not have; E017 a directory source whose folder is not there. Without them the first run of
+not have; E017 a directory source whose folder is not there; W022 a source that would never hear of
+what it quotes. Without them the first run of
 ``ai_answers_index`` says so, or nothing at all.
 Test by registering a source and ``django.core.checks.run_checks``.
 """
@@ -13,10 +14,12 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, Error, Warning, register
 from django.db.models import Model
+from django.db.models.base import ModelBase
 
 from ..sources import DirectorySource, Source, registered
+from ..sources.base import relations_to
 
 
 @register("ai_answers")
@@ -42,6 +45,25 @@ def check_folders(app_configs, **kwargs) -> list[CheckMessage]:
         )
         for source in registered()
         if _lists_its_folder(source) and not Path(source.path).is_dir()
+    ]
+
+
+@register("ai_answers")
+def check_depends_on(app_configs, **kwargs) -> list[CheckMessage]:
+    """W022: a model in ``depends_on`` of whose objects nothing tells who quotes them."""
+    return [
+        Warning(
+            f"The source {source.name!r}: nothing tells which objects quote a {quoted.__name__}, "
+            "one of its depends_on, so they never follow it.",
+            hint="Give the model a relation (for a GenericForeignKey that is a GenericRelation), "
+            "or write get_affected(instance).",
+            obj=source,
+            id="ai_answers.W022",
+        )
+        for source in registered()
+        if type(source).get_affected is Source.get_affected
+        for quoted in source.depends_on
+        if isinstance(quoted, ModelBase) and not relations_to(quoted, source.model)
     ]
 
 

@@ -156,7 +156,8 @@ class Source(ABC):
         """
         pks: dict[Any, None] = {}
         for name in relations_to(type(instance), self.model):
-            objects = self.get_queryset().filter(**{name: instance})
+            # Not get_queryset(): what has left it since is to be taken out.
+            objects = self.model._base_manager.using(instance._state.db).filter(**{name: instance})
             pks.update(dict.fromkeys(objects.order_by("pk").values_list("pk", flat=True)))
         return [str(pk) for pk in pks]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -37,47 +38,72 @@ READ = 2000
 def objects_changed(objects: QuerySet | Iterable[Model]) -> None:
     """Say that ``objects`` changed in a way Django tells nobody: ``update()``, ``bulk_create()`` …
 
-    They are looked at again when the transaction commits. Of a queryset only the keys are read;
-    it is evaluated now, so give it before an ``update()`` takes objects out of it. Raises
-    ``LookupError`` when no source has such objects.
+    They, and what quotes them, are looked at again when the transaction commits. A queryset is
+    read now, so give it before an ``update()`` takes objects out of it; where sources only have
+    such objects, and do not quote them, its keys are enough. Raises ``LookupError`` when no source
+    has or quotes such objects, ``ValueError`` for one without a key.
     """
     if not isinstance(objects, QuerySet):
         for instance in objects:
-            _require(sources_of(type(instance)), type(instance))
-            note_object(instance, using=instance._state.db or DEFAULT_DB_ALIAS)
+            _require(type(instance))
+            if instance.pk is None:
+                raise ValueError(
+                    f"This {type(instance).__name__} has no key yet; save it first. Of what "
+                    "bulk_create() made where a database gives no keys back, pass a queryset."
+                )
+            using = instance._state.db or DEFAULT_DB_ALIAS
+            note_object(instance, using=using)
+            _note_quoted_twice(instance, using=using)
         return
-    sources = _require(sources_of(objects.model), objects.model)
-    ids = [str(pk) for pk in objects.values_list("pk", flat=True).iterator(READ)]
-    for source in sources:
-        note(source, ids, using=objects.db)
+    _require(objects.model)
+    for source in sources_of(objects.model):
+        keys = objects.values_list(source.model._meta.pk.name, flat=True)
+        note(source, map(str, keys.iterator(READ)), using=objects.db)
+    if quoting(objects.model) or heirs_of(objects.model):
+        for instance in objects.iterator(READ):
+            note_heirs(instance, using=objects.db)
+            _note_quoted_twice(instance, using=objects.db)
+
+
+def _note_quoted_twice(instance: Model, *, using: str) -> None:
+    for source, ids in quoted_by(instance, using=using).items():
+        note(source, ids, using=using)
+    note_quoted(instance, using=using)
 
 
 def note_object(instance: Model, *, using: str) -> None:
-    """Note a changed object for the sources that have it."""
+    """Note a changed object for the sources that have it, or an heir of it."""
     for source in sources_of(type(instance)):
         with _never_raising(source):
-            note(source, [source.get_id(instance)], using=using)
+            note(source, [str(source.get_id(instance))], using=using)
+    note_heirs(instance, using=using)
 
 
-def note_quoted(
-    instance: Model, *, using: str, now: bool = False, besides: Container[Source] = ()
-) -> None:
-    """Note an object for the sources that quote it, ``besides`` some.
+def note_heirs(instance: Model, *, using: str) -> None:
+    """Note an object for the sources of models that inherit from its own: they share its row."""
+    for source in heirs_of(type(instance)):
+        pending = _pending_of(using)
+        pending.parents[source.name, type(instance), instance.pk] = instance
+        pending.tell_at_commit(using)
 
-    ``now``: who does is asked before the commit. That is for deletions, which cut the relations;
-    the other way a failing question to the database would cost the site its transaction.
-    """
+
+def note_quoted(instance: Model, *, using: str, besides: Container[Source] = ()) -> None:
+    """Note an object for the sources that quote it, ``besides`` some; at the commit they are asked
+    who does, as a failing question before would cost the site its transaction."""
     for source in quoting(type(instance)):
-        if source in besides:
-            continue
-        with _never_raising(source):
-            if now:
-                with transaction.atomic(using=using):
-                    note(source, map(str, source.get_affected(instance)), using=using)
-            else:
-                pending = _pending_of(using)
-                pending.quoted[source.name, type(instance), instance.pk] = instance
-                pending.tell_at_commit(using)
+        if source not in besides:
+            pending = _pending_of(using)
+            pending.quoted[source.name, type(instance), instance.pk] = instance
+            pending.tell_at_commit(using)
+
+
+def quoted_by(instance: Model, *, using: str) -> dict[Source, list[str]]:
+    """Return the ids of the objects that quote ``instance`` now, before its relations change."""
+    found = {}
+    for source in quoting(type(instance)):
+        with _never_raising(source), transaction.atomic(using=using):
+            found[source] = list(map(str, source.get_affected(instance)))
+    return found
 
 
 def note(source: Source, ids: Iterable[str], *, using: str) -> None:
@@ -94,6 +120,16 @@ def sources_of(model: type[Model]) -> list[Source]:
     return [source for source in registered() if _is_in(source.model, family)]
 
 
+def heirs_of(model: type[Model]) -> list[Source]:
+    """Return the sources whose model inherits from ``model`` and has a table of its own."""
+    mine = model._meta.concrete_model
+    return [
+        source
+        for source in registered()
+        if isinstance(source.model, ModelBase) and mine in _parents(source.model)
+    ]
+
+
 def quoting(model: type[Model]) -> list[Source]:
     """Return the sources whose ``depends_on`` names ``model`` or a parent of it."""
     family = _family(model)
@@ -105,11 +141,15 @@ def quoting(model: type[Model]) -> list[Source]:
 
 
 def models_of(source: Source) -> Iterator[type[Model]]:
-    """Yield the models whose objects concern ``source``: its own, those it quotes, their heirs."""
+    """Yield the models whose objects concern ``source``: its own, those it quotes, their heirs,
+    and those that its own inherits from."""
     for model in [source.model, *source.depends_on]:
         if isinstance(model, ModelBase):
             mine = model._meta.concrete_model
             yield from (heir for heir in apps.get_models() if mine in _family(heir))
+    if isinstance(source.model, ModelBase):
+        parents = _parents(source.model)
+        yield from (model for model in apps.get_models() if model._meta.concrete_model in parents)
 
 
 class _Pending:
@@ -118,24 +158,34 @@ class _Pending:
     def __init__(self) -> None:
         self.ids: dict[str, dict[str, None]] = {}
         self.quoted: dict[tuple[str, type[Model], Any], Model] = {}
+        self.parents: dict[tuple[str, type[Model], Any], Model] = {}
 
     def tell_at_commit(self, using: str) -> None:
         # For every change: a savepoint that is rolled back takes its own callbacks along, and
         # only those. The first that is called tells everything, the others find nothing left.
         try:
-            transaction.on_commit(self.tell, using=using)
+            transaction.on_commit(partial(self.tell, using), using=using)
         except transaction.TransactionManagementError:
             logger.warning("Autocommit is off outside of a transaction: run ai_answers_index.")
 
-    def tell(self) -> None:
+    def tell(self, using: str) -> None:
         ids, self.ids = self.ids, {}
         quoted, self.quoted = self.quoted, {}
+        parents, self.parents = self.parents, {}
         for (name, _, _), instance in quoted.items():
             # Without a key it was deleted since; who quoted it was asked before.
             if instance.pk is not None and (source := get_source(name)):
                 with _never_raising(source):
                     affected = map(str, source.get_affected(instance))
                     ids.setdefault(name, {}).update(dict.fromkeys(affected))
+        for (name, _, _), instance in parents.items():
+            if instance.pk is not None and (source := get_source(name)):
+                with _never_raising(source):
+                    heirs = source.model._base_manager.using(using).filter(
+                        **{instance._meta.pk.name: instance.pk}
+                    )
+                    found = map(str, heirs.values_list("pk", flat=True))
+                    ids.setdefault(name, {}).update(dict.fromkeys(found))
         if changes := {name: list(some) for name, some in ids.items() if some}:
             changes_committed.send_robust(sender=None, changes=changes)
 
@@ -162,6 +212,11 @@ def _never_raising(source: Source) -> Iterator[None]:
         logger.exception("%r cannot say what is out of step.", source)
 
 
+def _parents(model: type[Model]) -> set[type[Model]]:
+    """Return the models in whose tables a part of each object of ``model`` is."""
+    return {base for base in _family(model) if base is not None} - {model._meta.concrete_model}
+
+
 def _family(model: type[Model]) -> set[type[Model]]:
     return {base._meta.concrete_model for base in model.__mro__ if hasattr(base, "_meta")}
 
@@ -171,7 +226,6 @@ def _is_in(model: Any, family: set[type[Model]]) -> bool:
     return isinstance(model, ModelBase) and model._meta.concrete_model in family
 
 
-def _require(sources: list[Source], model: type[Model]) -> list[Source]:
-    if not sources:
-        raise LookupError(f"No source is registered for {model!r}.")
-    return sources
+def _require(model: type[Model]) -> None:
+    if not (sources_of(model) or heirs_of(model) or quoting(model)):
+        raise LookupError(f"No source is registered for {model!r}, and none depends on it.")
