@@ -52,6 +52,8 @@ class RoundFinished:
     usage: Usage
     finish_reason: str
     """As the provider says it: ``stop``, ``tool_calls``, ``length``, ``content_filter`` …"""
+    is_cut: bool = False
+    """Whether the model stopped at its output limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

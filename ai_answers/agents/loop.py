@@ -181,7 +181,7 @@ class _Run:
                     raise
             finally:
                 self.context.usage += step.usage
-        yield RoundFinished(usage=step.usage, finish_reason=step.finish_reason)
+        yield RoundFinished(usage=step.usage, finish_reason=step.finish_reason, is_cut=step.is_cut)
 
     async def _tools(self, step: ModelRound) -> AsyncIterator[Event]:
         if not step.calls:

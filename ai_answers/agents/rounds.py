@@ -30,6 +30,10 @@ logger = logging.getLogger(__name__)
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
 
 
+_REFUSALS = ("content_filter", "refusal", "safety", "prohibited_content", "blocklist")
+_LIMITS = ("length", "max_tokens")
+
+
 class ModelRound:
     """One model call. Read ``text()`` to its end, then the attributes."""
 
@@ -49,6 +53,11 @@ class ModelRound:
     def has_text(self) -> bool:
         """Whether any visible text came."""
         return bool(self._text)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the model stopped at its output limit."""
+        return self.finish_reason.lower() in _LIMITS
 
     async def text(
         self, model: Any, messages: Sequence[BaseMessage], *, first_content_seconds: float
@@ -119,6 +128,7 @@ class ModelRound:
         else:
             read = sum(map(message_tokens, messages))
             written = count_tokens("".join(self._text))
+            written += sum(count_tokens(_reasoning(chunk)) for chunk in self._chunks)
             written += -(-self._collector.length // CHARS_PER_TOKEN)
         self.usage = Usage(
             input_tokens=min(max(read, 0), self._most_tokens),
@@ -130,8 +140,12 @@ class ModelRound:
                     self.finish_reason = str(reason)
 
     def _check_end(self) -> None:
-        if self.finish_reason == "content_filter":
+        if self.finish_reason.lower() in _REFUSALS:
             raise failed("content_filter", "The provider's content filter ended the answer.")
+        if any(map(_is_refusal, self._chunks)):
+            raise failed("content_filter", "The chat model refused to answer.")
+        if self.is_cut and not (self._text or self._collector.calls()):
+            raise failed("model_failed", "The chat model reached its output limit before any text.")
         # This protocol always says why it ends; where it did not, the connection was cut. Of other
         # vendors that is sure only where nothing came at all.
         providers = {c.response_metadata.get("model_provider") for c in self._chunks}
@@ -198,7 +212,21 @@ def _is_progress(chunk: BaseMessage) -> bool:
     return (
         bool(chunk.content)
         or bool(call_chunks(chunk))
-        or bool(chunk.additional_kwargs.get("reasoning_content"))
+        or bool(_reasoning(chunk))
+        or _is_refusal(chunk)
+    )
+
+
+def _reasoning(chunk: BaseMessage) -> str:
+    text = chunk.additional_kwargs.get("reasoning_content")
+    return text if isinstance(text, str) else ""
+
+
+def _is_refusal(chunk: BaseMessage) -> bool:
+    """Whether the model says in the protocol's own terms that it will not answer."""
+    blocks = chunk.content if isinstance(chunk.content, list) else []
+    return bool(chunk.additional_kwargs.get("refusal")) or any(
+        isinstance(block, dict) and block.get("type") == "refusal" for block in blocks
     )
 
 

@@ -22,7 +22,15 @@ from ..agents.search import SearchOutput
 from ..agents.tools import ToolCall
 from ..bursts import burst, search_burst
 from ..conf import app_settings
-from ..events import Event, ModelReplaced, RoundStarted, TextDelta, ToolFinished, ToolStarted
+from ..events import (
+    Event,
+    ModelReplaced,
+    RoundFinished,
+    RoundStarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+)
 from ..rendering.notes import render_note
 from ..rendering.references import render_references, unavailable
 from ..sources.access import viewable
@@ -159,6 +167,8 @@ class Pipeline:
             if event.number > 1:
                 await self._check_access()
                 self.reserved = await burst(reserve_round, self.spec.run_id, self._prepared.agent)
+        elif isinstance(event, RoundFinished) and event.is_cut:
+            self._notes["The chat model stopped at its output limit."] = None
         elif isinstance(event, ModelReplaced):
             self._is_fallback = True
             self._notes[str(event)] = None

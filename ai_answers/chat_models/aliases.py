@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..bursts import receiver_burst
 from ..conf import alias_settings, import_part
 from ..exceptions import ConfigurationError
+from .kept_fields import with_kept_fields
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -130,7 +131,7 @@ def _overrides(
 
 def _build(alias: str, entry: Mapping[str, Any], overrides: Overrides) -> Any:
     setting = f"AI_ANSWERS['CHAT_MODELS'][{alias!r}]"
-    backend = import_part(entry["BACKEND"], setting=setting)
+    backend = with_kept_fields(import_part(entry["BACKEND"], setting=setting))
     options = dict(entry.get("OPTIONS") or {})
     takes = _parameters(backend)
     for names, value in overrides:

@@ -4,15 +4,17 @@ A row says what the server does and what has to come of it: outcome, code, wheth
 may help, the visitor's message, what the log says, what is saved, and how many requests were made.
 """
 
+import asyncio
 import json
 import time
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from langchain_core.tools import tool
 
 from ai_answers.chat_models import get_chat_model
-from ai_answers.models import BudgetDay, Run, Turn
+from ai_answers.models import Agent, AgentTool, BudgetDay, Run, Turn
 
 from ..api.conftest import Api
 from ..content import make_agent, make_pages
@@ -25,6 +27,7 @@ from ..openai_server import (
     chunk,
     status,
     text,
+    tool_calls,
 )
 from ..sse import frames_of
 
@@ -258,6 +261,21 @@ FAULTS = [
         log="content filter",
         saved="On Friday",
     ),
+    Fault(
+        name="a refusal in a field of its own",
+        does=[stream(PIECES[0], chunk(refusal=QUOTED), chunk(finish_reason="stop"), done=True)],
+        code="content_filter",
+        outcome="refused",
+        retryable=False,
+        message=REFUSED,
+        log="refused to answer",
+    ),
+    Fault(
+        name="its output limit is reached while it thinks",
+        does=[stream(chunk(reasoning_content="Hm"), chunk(finish_reason="length"), done=True)],
+        code="model_failed",
+        log="reached its output limit before any text",
+    ),
 ]
 
 
@@ -376,3 +394,83 @@ def test_a_wrong_setting_is_not_offered_a_second_try(
     turn, run = Turn.objects.get(), Run.objects.get()
     assert (turn.outcome, run.error_code) == ("failed", "not_configured")
     assert log in log_of(caplog) and SECRET not in log_of(caplog)
+
+
+@tool
+async def flies(day: str) -> str:
+    """Break."""
+    raise ValueError(QUOTED)
+
+
+@tool
+async def hangs(day: str) -> str:
+    """Never answer."""
+    await asyncio.sleep(60)
+
+
+@tool
+def clock(day: str) -> str:
+    """Tell the time."""
+    return f"{day}: nine"
+
+
+DAY = '{"day": "Mon"}'
+DAYS = [("clock", json.dumps({"day": str(number)})) for number in range(30)]
+TOOL_FAULTS = {
+    "unknown tool": ([("rm", DAY)], ["There is no tool of this name. Tools: search, "]),
+    "invalid JSON": ([("clock", '{"day": "Mon"')], ["The arguments were not a JSON object."]),
+    "a list in place of arguments": ([("clock", "[1]")], ["The arguments were not a JSON"]),
+    "missing argument": ([("clock", "{}")], ["These arguments are missing or wrong: day."]),
+    "raises": ([("flies", DAY)], ["The tool failed. Go on without it."]),
+    "hangs": ([("hangs", DAY)], ["The tool took too long."]),
+    "30 at once": (DAYS, ["0: nine", *[""] * 7, "Not carried out: too many tool calls at once."]),
+}
+
+
+@pytest.mark.parametrize("fault", TOOL_FAULTS)
+def test_a_fault_of_a_tool_call_costs_no_answer(fault, serve, visitor, offer, caplog):
+    """T4, T15: the model is told what went wrong and answers; no words of an exception get out."""
+    calls, said = TOOL_FAULTS[fault]
+    for order, made in enumerate((flies, hangs, clock), start=1):
+        AgentTool.objects.create(agent=Agent.objects.get(), tool=offer(made).name, order=order)
+    server = serve(tool_calls(*calls), text("At nine [1]."), TOOL_SECONDS=3)
+    kind, data = ask(visitor, streamed=True)
+
+    assert (kind, data["text"], data["outcome"]) == ("done", "At nine[1].", "answered")
+    results = [m["content"] for m in server.requests[1].body["messages"] if m["role"] == "tool"]
+    assert len(results) == len(calls)
+    for result, beginning in zip(results, said, strict=False):
+        assert result.startswith(beginning)
+    assert "canary" not in "".join(results) and "canary" not in log_of(caplog)
+
+
+def test_a_model_that_only_calls_tools_is_made_to_answer(serve, visitor, offer):
+    """T15, T19: the last round has no tools; one that calls on all the same ends without text."""
+    AgentTool.objects.create(agent=Agent.objects.get(), tool=offer(clock).name, order=1)
+    server = serve(*[tool_calls(("clock", json.dumps({"day": str(n)}))) for n in range(9)])
+    kind, data = ask(visitor, streamed=True)
+
+    assert (kind, data["outcome"]) == ("done", "no_answer")
+    assert len(server.requests) == 4
+    assert ["tools" in request.body for request in server.requests] == [True, True, True, False]
+
+
+def test_an_answer_that_is_cut_at_the_output_limit_stays_and_is_noted(serve, visitor):
+    cut = [*PIECES, chunk(content=" [1]"), chunk(finish_reason="length")]
+    serve(stream(*cut, done=True))
+    kind, data = ask(visitor, streamed=True)
+
+    assert (kind, data["text"], data["outcome"]) == ("done", "On Friday[1]", "answered")
+    assert Run.objects.get().notes == ["The chat model stopped at its output limit."]
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+def test_a_model_that_thinks_aloud_is_not_given_up(serve, visitor, name):
+    """Its thoughts are no answer, but content; without usage they are counted."""
+    thoughts = [Wait(seconds=0.3), chunk(**{name: "Let me see now."})] * 6
+    answer = [chunk(content="On Friday [1]."), chunk(finish_reason="stop")]
+    serve(stream(*thoughts, *answer, done=True), FIRST_CONTENT_SECONDS=1.2)
+    kind, data = ask(visitor, streamed=True)
+
+    assert (kind, data["text"], data["outcome"]) == ("done", "On Friday[1].", "answered")
+    assert data["usage"]["output_tokens"] > 20
