@@ -115,11 +115,16 @@ def test_placeholders_are_those_of_the_original(messages):
     def placeholders(text):
         return Counter(PLACEHOLDER.findall(text))
 
+    def originals(message, place):
+        # "One call failed" needs no number, and neither does its translation.
+        texts = (message.singular, message.plural) if place == 0 else (message.plural,)
+        return [placeholders(text) for text in texts if text]
+
     different = [
         (m.singular, text)
         for m in messages
-        for text in m.texts
-        if placeholders(text) != placeholders(m.plural or m.singular)
+        for place, text in enumerate(m.texts)
+        if placeholders(text) not in originals(m, place)
     ]
     assert different == []
 
