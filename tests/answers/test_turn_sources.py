@@ -234,7 +234,7 @@ def test_ten_runs_of_ten_agents_at_once_do_not_mix(transactional_db, listen):
     names = [f"agent{n}" for n in range(10)]
     words = ["heron", "tern", "gull", "robin", "finch", "eagle", "raven", "stork", "crane", "owl"]
     for name, word in zip(names, words, strict=True):
-        Article.objects.create(title=f"About {word}", body=f"The {word} nests in tower {name}.")
+        Article.objects.create(title=f"A {word}", body=f"Nests in tower {name}.")
         agent = make_agent(
             slug=name, name=name, instructions=f"I am {name}.", guidance=f"Rules of {name}."
         )
@@ -261,7 +261,7 @@ def test_ten_runs_of_ten_agents_at_once_do_not_mix(transactional_db, listen):
             deltas = [f"The {word} nests ", f"in {name} ", "[1]."]
             return Reply(deltas=deltas, delay_seconds=0.05, first_delay_seconds=0.05)
         # A second round for each, while the others are in the middle of theirs.
-        return Reply(calls=call("search", query=f"{word} tower").calls, first_delay_seconds=0.1)
+        return Reply(calls=call("search", query=f"the {word}").calls, first_delay_seconds=0.1)
 
     bodies = {}
 
@@ -269,7 +269,7 @@ def test_ten_runs_of_ten_agents_at_once_do_not_mix(transactional_db, listen):
         try:
             api = Api()
             together.wait()
-            frames = frames_of(api.ask(f"Where does the {word} nest?", agent=name, stream=True))
+            frames = frames_of(api.ask(f"Where is the {word}?", agent=name, stream=True))
             bodies[name] = frames[-1].data
         finally:
             connections.close_all()
@@ -290,7 +290,7 @@ def test_ten_runs_of_ten_agents_at_once_do_not_mix(transactional_db, listen):
             assert f"Rules of {name}." in prompt and f"tower {name}" in prompt
             assert not [other for other in names if other != name and other in prompt]
         assert bodies[name]["text"] == f"The {word} nests in {name}[1]."
-        assert [r["label"] for r in bodies[name]["references"]] == [f"About {word}"]
+        assert [r["label"] for r in bodies[name]["references"]] == [f"A {word}"]
     boundaries = {re.search(r"<sources-([0-9a-f]+)>", p[0])[1] for p in prompts.values()}
     assert len(boundaries) == 10  # G12: no answer shares its delimiter with another
 
