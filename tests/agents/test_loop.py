@@ -61,7 +61,7 @@ def test_instructions_come_first_then_history_then_the_question():
 
 
 def test_receivers_of_the_prompt_layer_on_the_instructions_in_their_order(listen):
-    """S36, S38, S39: the answers part is at 10, editorial context at 0, the agent's own first."""
+    """S36, S38, S39, T21, T22: the answers part at 10, editorial context at 0, agent first."""
 
     @signals.light
     def context(sender, prompt: SystemPrompt, **named):
@@ -222,7 +222,7 @@ def test_a_failing_receiver_after_a_tool_fails_the_run(listen, offer):
 
 
 def test_tools_run_side_by_side_and_are_heard_in_call_order(offer, heard):
-    """Numbers of sources must not depend on which tool was faster."""
+    """T16, but at the same time: numbers must not depend on which tool was faster."""
     spans = {}
 
     async def work(name, seconds):

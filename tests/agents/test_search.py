@@ -76,7 +76,7 @@ def test_a_follow_up_searches_only_when_the_model_asks_for_it(pages, outputs):
 
 
 def test_the_model_is_offered_a_query_and_nothing_else(pages, outputs):
-    """D12, T7: index, amount and lowest score are hidden from the model."""
+    """D12, T1, T2, T7: index, amount and lowest score are hidden from the model."""
     with scripted(say("Fine.")) as script:
         ask(outputs)
 
@@ -171,7 +171,7 @@ def test_an_index_that_is_gone_is_a_plain_message_to_the_model(outputs, caplog):
 
 
 def test_what_the_site_makes_of_the_hits_is_what_the_model_reads(pages):
-    """S45, S46."""
+    """S45, S46, T6: from the structured output, not from the tool's text."""
     with scripted(call("search", query="parcel"), say("Fine. [1]")) as script:
         run(
             make_agent(tools=[SEARCH]),
