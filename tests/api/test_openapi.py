@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 from schemathesis import GenerationMode, checks
 
 from ai_answers.chat_models.scripted import Reply, fail, say, scripted
+from ai_answers.models import Agent
 from ai_answers.urls import urlpatterns
 
 from ..sse import parse
@@ -139,6 +140,22 @@ def test_what_a_visitor_gets_is_described(visitor, format):
     assert found["results"]
     assert visitor.call("delete", "/conversations/{conversation}", ids=ids).status_code == 200
     assert visitor.call("get", "/conversations/{conversation}", ids=ids).status_code == 404
+
+
+def test_what_is_said_of_an_answers_support_is_described(visitor):
+    Agent.objects.update(grounded=True, support_check=True)
+    question = {"agent": "depot", "question": "When do parcels leave?"}
+    verdicts = []
+    for answer in (ANSWER, "They leave on Monday at nine [1].", "I think so."):
+        with scripted(say(answer), say(answer)):
+            headers = {"Accept": "text/event-stream"}
+            frames(visitor.call("post", "/question", body=question, headers=headers))
+            body = visitor.call("post", "/question", body=question).json()
+        verdicts.append(body["support"]["verdict"])
+        ids = {"conversation": body["conversation_id"]}
+        (turn,) = visitor.call("get", "/conversations/{conversation}", ids=ids).json()["turns"]
+        assert turn["support"] == body["support"]
+    assert verdicts[1:] == ["unsupported", "uncited"]
 
 
 def test_refusals_and_failures_are_described(visitor, settings):
