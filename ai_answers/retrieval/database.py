@@ -25,9 +25,9 @@ from .embeddings import embed_query, embedding_identity
 from .fusion import WORDS, fuse
 from .legs import Nearest, Ranked, VectorsLeg, WordsLeg
 from .memory import MemoryVectors
-from .outside import sent_before, tidy
 from .postgres import PostgresWords
 from .resending import resend
+from .settling import sent_before, tidy
 from .sqlite import SqliteWords
 from .tables import Tables
 from .trying import Resting

@@ -1,42 +1,27 @@
 """Legs that another server keeps, and how they stay in step with the rows of the database.
 
-In: documents before the database has them, chunks as they leave it. Out: what a leg is to send
-and to withdraw, and when. Each version of a document has a name of its own, so old and new stand
-side by side over there, and a search takes what the rows ask for. A version is sent before the
-transaction that makes its rows and withdrawn after the commit that takes them out. Both are noted
-first (``IndexLeftover``): what a crash or a server that is down leaves undone, ``tidy`` does
-later. What matches no row is never a hit. To be tested through ``DatabaseIndex``.
+In: documents and chunks. Out: their names over there, and the rows that names stand for. Each
+version of a document has a name of its own, so old and new stand side by side over there, and a
+search takes what the rows ask for; what matches no row is never a hit. When they are sent and
+withdrawn is ``settling``'s. To be tested through ``DatabaseIndex``.
 """
 
 from __future__ import annotations
 
 import hashlib
-import logging
-import uuid
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import timedelta
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from django.db import transaction
-from django.db.models import Max, QuerySet
-from django.utils import timezone
-
-from ..models import IndexedChunk, IndexedDocument, IndexLeftover, IndexState
+from ..models import IndexedChunk, IndexedDocument, IndexState
 from .base import Entry
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 BATCH = 500
 """Values in one ``IN``: every database takes that many."""
 TRIES = 3
 """Times a server is asked again because the index changed under it."""
-GRACE = timedelta(minutes=15)
-"""How long somebody else may be about to write what he has noted."""
 
 
 class Version(NamedTuple):
@@ -104,9 +89,13 @@ def name_of(index: str, part: str, place: Place) -> str:
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
-def places_of(entry: Entry) -> list[Place]:
+def version_of(entry: Entry) -> Version:
     key, stored = entry.document.key, entry.stored
-    version = Version(*key, entry.document.language, stored.checksum, stored.fingerprint)
+    return Version(*key, entry.document.language, stored.checksum, stored.fingerprint)
+
+
+def places_of(entry: Entry) -> list[Place]:
+    version = version_of(entry)
     return [Place(*version, chunk.position) for chunk in entry.chunks]
 
 
@@ -159,90 +148,3 @@ def named_rows(
         if states.values_list("version", flat=True).first() == before:
             break
     return answer, rows
-
-
-@contextmanager
-def sent_before(index: str, legs: Sequence[Outside], entries: Sequence[Entry]) -> Iterator[None]:
-    """Send ``entries`` to each leg; inside, their rows are written."""
-    noted = []
-    for leg in legs:
-        mine = [entry for entry in entries if entry.chunks and leg.part_of(entry)]
-        if mine:
-            versions = ((leg.part_of(e), places_of(e)[0].version, len(e.chunks)) for e in mine)
-            noted.append((leg, _note(leg, index, versions)))
-            leg.send(index, mine)
-    yield
-    for leg, batch in noted:
-        _settle_on_commit(leg, batch)
-
-
-def leaving(leg: Outside, index: str, chunks: QuerySet, *, part: str | None = None) -> None:
-    """Note versions whose chunks the running transaction takes out; withdraw them on commit.
-
-    ``chunks``: of ``IndexedChunk``, or with ``part=None`` of ``IndexedVector``, whose part is that
-    of their embedding.
-    """
-    to_chunk = "" if part else "chunk__"
-    fields = [f"{to_chunk}document__{name}" for name in Version._fields]
-    fields += [] if part else ["embedding"]
-    rows = chunks.order_by().values_list(*fields).annotate(last=Max(f"{to_chunk}position"))
-    versions = [
-        (part or part_of_vectors(row[5]), Version(*row[:5]), row[-1] + 1) for row in rows.iterator()
-    ]
-    if versions:
-        _settle_on_commit(leg, _note(leg, index, versions))
-
-
-def tidy(index: str, legs: Sequence[Outside]) -> None:
-    """Withdraw what was left over there longer than ``GRACE`` ago."""
-    for leg in legs:
-        notes = IndexLeftover.objects.using(leg.using)
-        notes = notes.filter(index=index, part__startswith=leg.kind)
-        since = timezone.now() - GRACE
-        old = notes.filter(noted_at__lt=since).order_by().values_list("batch", flat=True)
-        for batch in list(old.distinct()):
-            # Somebody may be about to write the same version again; his own note sees to it.
-            busy = notes.filter(noted_at__gte=since).values_list("part", *Version._fields)
-            _settle(leg, batch, busy={(part, Version(*v)) for part, *v in busy})
-
-
-def _note(leg: Outside, index: str, versions: Iterable[tuple[str, Version, int]]) -> str:
-    batch = uuid.uuid4().hex
-    IndexLeftover.objects.using(leg.using).bulk_create(
-        (
-            IndexLeftover(batch=batch, index=index, part=part, chunks=chunks, **version._asdict())
-            for part, version, chunks in versions
-        ),
-        batch_size=BATCH,
-    )
-    return batch
-
-
-def _settle_on_commit(leg: Outside, batch: str) -> None:
-    transaction.on_commit(partial(_settle, leg, batch), using=leg.using, robust=True)
-
-
-def _settle(leg: Outside, batch: str, busy: set[tuple[str, Version]] = frozenset()) -> None:
-    """Withdraw what the notes name and no row asks for, and drop the notes."""
-    notes = IndexLeftover.objects.using(leg.using).filter(batch=batch)
-    parts: dict[tuple[str, str], dict[Version, int]] = defaultdict(dict)
-    for note in notes:
-        version = Version(*(getattr(note, name) for name in Version._fields))
-        chunks = parts[note.index, note.part]
-        chunks[version] = max(note.chunks, chunks.get(version, 0))
-    for (index, part), chunks in parts.items():
-        kept = leg.here(index, part, chunks)
-        gone = [
-            Place(*version, position)
-            for version, count in chunks.items()
-            if version not in kept and (part, version) not in busy
-            for position in range(count)
-        ]
-        try:
-            if gone:
-                leg.withdraw(index, part, gone)
-        except Exception:
-            logger.warning("%d chunks of index %r stay on another server.", len(gone), index)
-            logger.debug("Withdrawing them failed.", exc_info=True)
-            continue
-        notes.filter(index=index, part=part).delete()

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from django.db.models import QuerySet
 
 from ..models import IndexedChunk, IndexedDocument, IndexedVector
 from ..values import Chunk, Document, ObjectKey
@@ -24,17 +25,9 @@ def resend(index: str, using: str, legs: Sequence[Outside]) -> int:
     """Send all documents of ``index`` to ``legs``; return how many chunks were sent."""
     if not legs:
         return 0
-    documents = IndexedDocument.objects.using(using).filter(index=index).order_by("pk")
-    count = last = 0
-    while rows := list(documents.filter(pk__gt=last).prefetch_related("tags")[:DOCUMENTS]):
-        last = rows[-1].pk
-        chunks = _chunks(using, rows)
-        entries = [
-            entry
-            for row in rows
-            if row.pk in chunks
-            for entry in _entries(using, row, chunks[row.pk])
-        ]
+    count = 0
+    documents = IndexedDocument.objects.using(using).filter(index=index)
+    for entries in entries_of(using, documents):
         sent: set[Place] = set()
         for leg in legs:
             if mine := [entry for entry in entries if leg.part_of(entry)]:
@@ -42,6 +35,21 @@ def resend(index: str, using: str, legs: Sequence[Outside]) -> int:
                 sent.update(place for entry in mine for place in places_of(entry))
         count += len(sent)
     return count
+
+
+def entries_of(using: str, documents: QuerySet) -> Iterator[list[Entry]]:
+    """Yield ``documents`` as they are stored, some at a time, without those that have no chunks."""
+    last = 0
+    documents = documents.order_by("pk").prefetch_related("tags")
+    while rows := list(documents.filter(pk__gt=last)[:DOCUMENTS]):
+        last = rows[-1].pk
+        chunks = _chunks(using, rows)
+        yield [
+            entry
+            for row in rows
+            if row.pk in chunks
+            for entry in _entries(using, row, chunks[row.pk])
+        ]
 
 
 def _chunks(using: str, documents: Sequence[IndexedDocument]) -> dict[int, list[IndexedChunk]]:

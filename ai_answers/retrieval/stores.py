@@ -9,8 +9,6 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from typing import Any
 
 from ..conf import app_settings, import_part
@@ -20,6 +18,7 @@ from .embeddings import embedding_identity
 from .handed import Handed, handing, making
 from .outside import Place, name_of, part_of_vectors, places_of
 from .trying import Rest, Resting, with_retries
+from .waiting import in_time
 
 PLACEHOLDER = "{embedding}"
 NAMES = ("embedding", "embedding_function", "embeddings")
@@ -32,8 +31,6 @@ SEARCH_SECONDS = 10.0
 
 resting = Rest()
 """Stores that have just failed on a search."""
-# Threads of their own, so that a store that hangs can be given up. A search has eight at most.
-_searches = ThreadPoolExecutor(8, thread_name_prefix="ai_answers-store")
 
 
 class Stores:
@@ -105,7 +102,7 @@ class Stores:
                 return store.similarity_search("query", k=limit, **filtering)
 
         try:
-            found = _searches.submit(copy_context().run, ask).result(SEARCH_SECONDS)
+            found = in_time(ask, seconds=SEARCH_SECONDS)
         except ConfigurationError:
             raise
         except Exception as error:

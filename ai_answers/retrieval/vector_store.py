@@ -29,11 +29,11 @@ from .outside import (
     Outside,
     Place,
     Version,
-    leaving,
     named_rows,
     part_of_vectors,
     place_in,
 )
+from .settling import leaving
 from .stores import Stores
 
 ROUNDS = 6

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 from datetime import timedelta
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from ai_answers.exceptions import ConfigurationError, RetrievalError
 from ai_answers.models import IndexLeftover
 from ai_answers.retrieval import stores as stores_module
 from ai_answers.retrieval.handed import handing
+from ai_answers.retrieval.settling import sent_before
 from ai_answers.retrieval.stores import resting
 from ai_answers.retrieval.tables import Tables
 from ai_answers.retrieval.vector_store import VectorStoreIndex
@@ -428,3 +431,76 @@ def test_an_index_whose_documents_are_all_gone_finds_nothing(index):
     assert found(index, "lounge") == []
     fresh = VectorStoreIndex("default", embedding="concepts", store=MEMORY)
     assert found(fresh, "lounge") == []
+
+
+class Interrupted(InMemoryVectorStore):
+    """A store in front of whose deletions other processes may come."""
+
+    before_delete = None
+
+    def delete(self, *args, **kwargs):
+        hook, Interrupted.before_delete = Interrupted.before_delete, None
+        if hook is not None:
+            hook()
+        return super().delete(*args, **kwargs)
+
+
+@pytest.fixture
+def interrupted(transactional_db, embedding):
+    store = {"BACKEND": f"{__name__}.Interrupted"}
+    return VectorStoreIndex("default", embedding="concepts", store=store)
+
+
+def test_what_another_puts_back_while_it_is_withdrawn_is_in_the_store(interrupted):
+    """A page is unpublished by one process and published again by another."""
+    interrupted.put([with_vectors(1, "espresso")])
+    Interrupted.before_delete = partial(interrupted.put, [with_vectors(1, "espresso")])
+    interrupted.remove([ObjectKey("page", "1")])
+    assert in_store(interrupted) == 1
+    assert found(interrupted, "lounge") == ["1"]
+    assert not IndexLeftover.objects.exists()
+
+
+def test_what_another_has_sent_and_not_written_yet_is_sent_again_by_him(interrupted):
+    """The other one's vectors are there before they are withdrawn, his rows after that."""
+    interrupted.put([with_vectors(1, "espresso")])
+    again = [with_vectors(1, "espresso")]
+    other = sent_before("default", interrupted.tables().outside, again)
+    Interrupted.before_delete = other.__enter__
+    interrupted.remove([ObjectKey("page", "1")])
+    assert in_store(interrupted, again[0].stored.embedding) == 0
+    interrupted.tables().put(again)
+    other.__exit__(None, None, None)
+    assert in_store(interrupted) == 1
+    make_old()
+    interrupted.finish()
+    assert in_store(interrupted) == 1
+    assert not IndexLeftover.objects.exists()
+
+
+class Hanging(InMemoryVectorStore):
+    lets_go = threading.Event()
+
+    def similarity_search(self, *args, **kwargs):
+        Hanging.lets_go.wait(60)
+        return super().similarity_search(*args, **kwargs)
+
+
+def test_searches_that_hang_for_good_keep_no_later_one_from_its_vectors(
+    transactional_db, embedding, monkeypatch
+):
+    monkeypatch.setattr(stores_module, "SEARCH_SECONDS", 0.5)
+    store = {"BACKEND": f"{__name__}.Hanging"}
+    index = VectorStoreIndex("default", embedding="concepts", store=store)
+    index.put([with_vectors(1, "espresso")])
+    hung = Hanging.lets_go
+    try:
+        for _ in range(9):
+            assert found(index, "lounge") == []
+            resting.forget()
+        Hanging.lets_go = threading.Event()
+        Hanging.lets_go.set()
+        assert found(index, "lounge") == ["1"]
+    finally:
+        hung.set()
+        resting.forget()

@@ -21,7 +21,8 @@ from ...retrieval.access import open_to
 from ...retrieval.base import Entry
 from ...retrieval.bm25 import BODY, HEADING, K1, TITLE, B, Bm25Words, idf
 from ...retrieval.legs import ChunkWords, words_in
-from ...retrieval.outside import Outside, Place, leaving, name_of, named_rows, place_in, places_of
+from ...retrieval.outside import Outside, Place, name_of, named_rows, place_in, places_of
+from ...retrieval.settling import leaving
 from .server import Found, Server
 
 PART = "words"
