@@ -29,7 +29,7 @@ from ..indexing.diagnosis import REASONS, diagnose
 from ..models import IndexedDocument
 from ..rendering.references import safe_url
 from ..retrieval import explain, get_index, score_kind_of
-from ..sources import get_source
+from ..sources import get_source, parse_key
 from ..values import Asker, ObjectKey
 
 
@@ -91,10 +91,10 @@ class TryForm(forms.Form):
         written = self.cleaned_data["object"].strip()
         if not written:
             return None
-        name, _colon, entity_id = written.partition(":")
-        if not name or not entity_id:
+        key = parse_key(written)
+        if key is None:
             raise forms.ValidationError(_("Must be like blog.article:7."))
-        return ObjectKey(name.lower(), entity_id)
+        return key
 
 
 def try_index(request: HttpRequest, site: admin.AdminSite) -> HttpResponse:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..exceptions import ConfigurationError
 from ..sources import DirectorySource
 
 State = dict[str, tuple[int, int]]
@@ -25,7 +26,10 @@ class Watch:
         """Return the ids that changed and have settled, by source."""
         found: dict[str, list[str]] = {}
         for source in self.sources:
-            now, last = source.get_states(), self._last[source.name]
+            try:
+                now, last = source.get_states(), self._last[source.name]
+            except ConfigurationError:  # the folder is away while something replaces it
+                continue
             known = self._known[source.name]
             settled = [
                 path

@@ -8,7 +8,14 @@ from .changes import objects_changed
 from .directories import DirectorySource, PublicDirectorySource
 from .documents import DOCUMENTS, UnreadableFile, file_to_markdown
 from .html import html_to_markdown
-from .registry import get_source, register, register_source, registered, unregister
+from .registry import (
+    get_source,
+    parse_key,
+    register,
+    register_source,
+    registered,
+    unregister,
+)
 
 __all__ = [
     "DOCUMENTS",
@@ -21,6 +28,7 @@ __all__ = [
     "get_source",
     "html_to_markdown",
     "objects_changed",
+    "parse_key",
     "register",
     "register_source",
     "registered",

@@ -12,6 +12,7 @@ from django.db.models import Model
 from django.dispatch import Signal
 
 from ..exceptions import ConfigurationError
+from ..values import ObjectKey
 from .base import Source
 
 S = TypeVar("S", bound=type[Source])
@@ -81,6 +82,21 @@ def registered() -> list[Source]:
 def get_source(entity_type: str) -> Source | None:
     """Return the source of that name; ``None`` when there is none, or no longer."""
     return _sources.get(entity_type)
+
+
+def parse_key(written: str) -> ObjectKey | None:
+    """Read ``blog.article:7``; ``None`` for what is not of this form.
+
+    Names and ids may hold colons: a registered name, in whatever case, goes first.
+    """
+    names = sorted(_sources, key=len, reverse=True)
+    name = next((n for n in names if written.lower().startswith(f"{n}:".lower())), None)
+    if name is not None:
+        entity_id = written[len(name) + 1 :]
+    else:
+        name, _colon, entity_id = written.partition(":")
+        name = name.lower()
+    return ObjectKey(name, entity_id) if name and entity_id else None
 
 
 def _instance(source_class: type[Source]) -> Source:

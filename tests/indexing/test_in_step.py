@@ -7,10 +7,12 @@ import datetime
 import io
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from ai_answers.exceptions import ConfigurationError
 from ai_answers.indexing import index_source, is_stale
 from ai_answers.indexing.background import wait_until_complete
 from ai_answers.indexing.watching import Watch
+from ai_answers.management.commands import ai_answers_index
 from ai_answers.management.commands.ai_answers_index import _moment
 from ai_answers.retrieval import get_index
 from ai_answers.retrieval.embeddings import embedding_identity
@@ -34,7 +37,7 @@ from ai_answers.sources import (
     register_source,
     unregister,
 )
-from tests.retrieval.embedding import settings_with_embedding
+from tests.retrieval.embedding import ConceptEmbedding, settings_with_embedding
 from tests.site.models import Article
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -229,6 +232,38 @@ def test_a_watched_folder_is_read_once_it_has_settled(docs):
     assert watch.changed() == {}
 
 
+def test_watching_goes_on_while_a_folder_is_replaced_and_an_embedding_is_away(
+    docs, settings, monkeypatch, capsys
+):
+    settings.AI_ANSWERS = settings_with_embedding()
+    away = docs.path.with_name("away")
+    looks = iter(
+        [
+            lambda: docs.path.rename(away),
+            lambda: away.rename(docs.path),
+            lambda: (docs.path / "new.md").write_text("# New\n\nA gull."),
+            lambda: setattr(ConceptEmbedding, "is_down", True),
+            None,
+            None,
+            lambda: setattr(ConceptEmbedding, "is_down", False),
+            None,
+        ]
+    )
+
+    def sleep(seconds):
+        action = next(looks, KeyboardInterrupt)
+        if action is KeyboardInterrupt:
+            raise KeyboardInterrupt
+        if action is not None:
+            action()
+
+    monkeypatch.setattr(ConceptEmbedding, "is_down", False)  # put back at the end
+    monkeypatch.setattr(ai_answers_index.time, "sleep", sleep)
+    call_command("ai_answers_index", source=["docs"], watch=True)
+    assert "Trying again" in capsys.readouterr().err
+    assert "New" in found("gull")
+
+
 def test_saved_objects_go_to_the_task_backend_where_one_is_named(settings):
     pytest.importorskip("django_tasks")
     try:
@@ -360,16 +395,19 @@ def test_a_killed_run_has_kept_what_it_wrote_and_the_next_goes_on(tmp_path):
     ended(site(tmp_path, "call_command('migrate', verbosity=0)"))
     slow = "\nimport time\nMany.get_title = lambda s, o, l: time.sleep(0.004) or 'Page ' + o\n"
     process = site(tmp_path, slow + INDEX)
-    count = "print(get_index().stats().documents)"
-    for _ in range(60):
-        time.sleep(0.2)
-        written = int(ended(site(tmp_path, count)))
-        if written:
-            break
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert 0 < written < 400
-    kept = int(ended(site(tmp_path, count)))
+    with closing(sqlite3.connect(tmp_path / "site.sqlite3", timeout=30)) as database:
+
+        def written():
+            rows = database.execute("SELECT count(*) FROM ai_answers_indexeddocument")
+            return rows.fetchone()[0]
+
+        deadline = time.monotonic() + 60
+        while not written() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        kept = written()
+    assert 0 < kept < 400
     assert f"{400 - kept} added, 0 changed, {kept} unchanged" in ended(site(tmp_path, INDEX))
 
 

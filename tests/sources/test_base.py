@@ -9,6 +9,7 @@ from ai_answers.sources import (
     PublicSource,
     Source,
     get_source,
+    parse_key,
     register,
     register_source,
     registered,
@@ -197,3 +198,24 @@ def test_a_title_is_never_as_long_as_a_text():
 
     [document] = Comments().documents(Article(pk=1, body="A heron. " * 1000))
     assert (len(document.title), len(document.text)) == (300, 8999)
+
+
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ("site.article:7", ("site.article", "7")),
+        ("Site.Article:7", ("site.article", "7")),
+        ("docs:a:b.md", ("docs", "a:b.md")),
+        ("DOCS:Guide:x.md", ("Docs:Guide", "x.md")),
+        ("Gone.Model:7", ("gone.model", "7")),
+        ("site.article", None),
+        ("site.article:", None),
+        (":7", None),
+    ],
+)
+def test_an_object_is_named_by_its_source_and_id(tmp_path, written, key):
+    register_source(PublicDirectorySource(path=tmp_path, name="Docs:Guide", base_url="/g/"))
+    try:
+        assert parse_key(written) == (key and ObjectKey(*key))
+    finally:
+        unregister("Docs:Guide")

@@ -166,11 +166,19 @@ class Command(BaseCommand):
         names = ", ".join(source.name for source in watch.sources)
         self._say(f"Watching {names}; Ctrl-C ends it.")
         by_name = {source.name: source for source in watch.sources}
+        waiting: dict[str, list[str]] = {}
         try:
             while True:
                 time.sleep(LOOK_SECONDS)
                 for name, ids in watch.changed().items():
-                    report = index_objects(by_name[name], ids)
+                    waiting[name] = list(dict.fromkeys([*waiting.get(name, ()), *ids]))
+                for name, ids in list(waiting.items()):
+                    try:
+                        report = index_objects(by_name[name], ids)
+                    except AnswersError as error:  # such as an embedding that is away
+                        self.stderr.write(f"{name}: {error} Trying again.")
+                        continue
+                    del waiting[name]
                     self._say(f"{name}: {printable(', '.join(ids[:NAMED]))}: {report}")
         except KeyboardInterrupt:
             self._say("")

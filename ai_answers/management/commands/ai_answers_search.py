@@ -20,6 +20,7 @@ from ai_answers.exceptions import AnswersError
 from ai_answers.indexing.diagnosis import REASONS, diagnose
 from ai_answers.management.terminal import printable, quiet_logs, tables_needed
 from ai_answers.retrieval import Candidate, Explanation, explain
+from ai_answers.sources import parse_key
 from ai_answers.values import Asker, ObjectKey
 
 
@@ -108,10 +109,10 @@ def _user(name: str | None) -> Any:
 
 
 def _key(written: str) -> ObjectKey:
-    name, colon, entity_id = written.partition(":")
-    if not colon or not name or not entity_id:
+    key = parse_key(written)
+    if key is None:
         raise CommandError(f"--object must be like blog.article:7, not {written!r}.")
-    return ObjectKey(name.lower(), entity_id)
+    return key
 
 
 def _line(place: int, candidate: Candidate, kinds: list[str]) -> str:
