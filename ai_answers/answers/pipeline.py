@@ -32,10 +32,9 @@ from ..events import (
     ToolStarted,
 )
 from ..rendering.notes import render_note
-from ..rendering.references import render_references, unavailable
 from ..sources.access import viewable
 from ..sources.block import new_boundary, render_sources
-from ..values import Frame, Outcome, Reference, Source, Usage
+from ..values import Frame, Outcome, Source, Usage
 from .budgets import reserve_round
 from .coalescing import Coalescer
 from .conversations import RunSpec
@@ -44,6 +43,7 @@ from .no_answer import says_none
 from .preparing import Prepared, prepare
 from .recording import RunRecord
 from .reviewing import Review, review
+from .shown import ShownReferences, render_shown
 from .sourcing import to_json
 from .tool_output import tool_message
 from .tracing import RunEnd, RunTrace, run_start, start_trace
@@ -77,7 +77,7 @@ class Pipeline:
         self._step = step
         self._prepared: Prepared | None = None
         self._boundary = new_boundary()
-        self._references: dict[int, Reference] = {}
+        self._shown = ShownReferences()
         self._length = 0
         self._notes: dict[str, None] = {}
         self._review = Review()
@@ -197,7 +197,7 @@ class Pipeline:
             outcome=outcome,
             text=writer.text,
             parts=tuple(writer.parts),
-            references=tuple(reference.as_dict() for reference in self._cited()),
+            references=tuple(r.as_dict() for r in self._shown.cited(writer.cited)),
             sources=tuple(to_json(sources)),
             usage=usage,
             invalid_citations=writer.invalid_citations,
@@ -225,12 +225,9 @@ class Pipeline:
 
     def snapshot(self) -> dict[str, Any]:
         """The state that the frames emitted so far add up to."""
-        cited = self._cited()
-        keys = {reference.key for reference in cited}
-        others = [r for r in self._references.values() if r.key not in keys]
         return {
             "phase": self.phase,
-            "references": [reference.as_dict() for reference in (*cited, *others)],
+            "references": self._shown.as_dicts(self._writer.cited),
             "text": self._writer.text,
             "parts": self._writer.parts,
         }
@@ -241,7 +238,7 @@ class Pipeline:
         # What was written stays where it was read already, or says the same (S33, G18).
         stays = not writer.is_empty and (self.spec.streamed or self._prepared.sources.all)
         if writer.cited or (writer.text and not stays):
-            if stays and (closest := self._cited()):
+            if stays and (closest := self._shown.cited(writer.cited)):
                 # What a model cites for having found nothing comes closest, and supports nothing.
                 pages = [replace(reference, index=None).as_dict() for reference in closest]
                 self._review = Review(support={"verdict": "none", "closest": pages})
@@ -264,14 +261,6 @@ class Pipeline:
         if not found or writer.is_empty or says_none(writer.text):  # S31, G18
             return "no_answer"
         return "fallback" if self._is_fallback else "answered"
-
-    def _cited(self) -> list[Reference]:
-        """The cited references, numbered as the reader sees them (S64–S66)."""
-        return [
-            replace(self._references[number], index=index)
-            for index, number in enumerate(self._writer.cited, start=1)
-            if number in self._references
-        ]
 
     def _set_phase(self, phase: str, detail: str = "") -> None:
         if (phase, detail) != (self.phase, ""):
@@ -300,15 +289,14 @@ class Pipeline:
         """Take back what was made private while the run went on."""
         sources, asker = self._prepared.sources.all, self._prepared.asker
         allowed = await search_burst(viewable, [source.key for source in sources], asker)
-        gone = {source.number for source in sources if source.key not in allowed}
+        gone = [source for source in sources if source.key not in allowed]
         if not gone:
             return
-        self._first_sources = tuple(s for s in self._first_sources if s.number not in gone)
-        self._prepared.sources.withdraw(gone)
+        numbers = {source.number for source in gone}
+        self._first_sources = tuple(s for s in self._first_sources if s.number not in numbers)
+        self._prepared.sources.withdraw(numbers)
         with self._step():
-            for source in sources:
-                if source.number in gone:
-                    self._references[source.number] = unavailable(source, asker=asker)
+            self._shown.withdraw(gone, asker=asker)
 
     async def _compare(self) -> None:
         """Compare what was written with what it cites, as far as the agent asks for that."""
@@ -322,32 +310,19 @@ class Pipeline:
         agent, asker = self._prepared.agent, self._prepared.asker
         self._review = await review(writer.text, cited=cited, agent=agent, asker=asker)
         with self._step():
-            for number, reference in self._references.items():
-                new = self._review.references.get(reference.key, reference)
-                self._references[number] = new
+            self._shown.quote(self._review.references)
 
     async def _show_sources(self) -> None:
         """Send the provisional references when sources were added (S60)."""
         sources = self._prepared.sources.all
         self._writer.know_sources(len(sources))
-        new = [source for source in sources if source.number not in self._references]
+        new = self._shown.lacking(sources)
         if not new:
             return
-        agent, asker = self._prepared.agent, self._prepared.asker
-        rendered = await search_burst(
-            render_references,
-            new,
-            asker=asker,
-            view_mode=agent.reference_view_mode,
-            keep_unavailable=True,
-        )
-        by_key = {reference.key: reference for reference in rendered}
+        found = await render_shown(new, agent=self._prepared.agent, asker=self._prepared.asker)
         with self._step():
-            for source in new:
-                if str(source.key) in by_key:
-                    self._references[source.number] = by_key[str(source.key)]
-            listed = [reference.as_dict() for reference in self._references.values()]
-            data = {"turn": self.spec.position, "references": listed}
+            self._shown.keep(new, found)
+            data = {"turn": self.spec.position, "references": self._shown.as_dicts()}
             self._emit(Frame(kind="references", data=data))
 
     def _titles(self) -> Sequence[str]:
