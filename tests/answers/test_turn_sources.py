@@ -225,8 +225,10 @@ class _Once:
         return self.make(messages)
 
 
-def test_ten_runs_of_ten_agents_at_once_do_not_mix(transactional_db, listen):
+def test_ten_runs_of_ten_agents_at_once_do_not_mix(transactional_db, listen, settings):
     """S34, S37, S41: each prompt has its own rules and sources, each answer its own page."""
+    # All ten ask from one address, and reserve more at once than one visitor has for a day.
+    settings.AI_ANSWERS = {**settings.AI_ANSWERS, "BUDGETS": {"visitor": None}}
     from ai_answers.indexing import index_source
     from ai_answers.sources import get_source
     from tests.site.models import Article
