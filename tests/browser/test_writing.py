@@ -4,6 +4,8 @@ from threading import Event
 
 import pytest
 
+from ai_answers.agents.candidates import TRIES
+
 from ..openai_server import status, tool_calls
 from .visitor import CARD, CHIP, TURN
 from .writing_model import writes
@@ -154,8 +156,8 @@ def test_a_follow_up_keeps_the_references_and_gives_no_source_a_second_card(writ
 
 def test_a_follow_up_that_fails_spares_the_first_turn_and_may_be_tried_again(writing, model):
     """S103: its sources stay, and the question is asked anew in the same conversation."""
-    down = status(503, headers={"x-should-retry": "false"})
-    model.plan(writes(CARD_COSTS), down, writes("Students pay 12 euros {Library card}."))
+    down = [status(503, headers={"x-should-retry": "false"})] * TRIES
+    model.plan(writes(CARD_COSTS), *down, writes("Students pay 12 euros {Library card}."))
     writing.open("/en/ask/")
     writing.ask(QUESTION)
     first = writing.finished_turn()
