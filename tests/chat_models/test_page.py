@@ -27,7 +27,7 @@ def test_the_settings_build_models(alias, model, settings, monkeypatch):
     assert get_chat_model(alias).model_name == model
 
 
-def test_the_fallbacks_lead_somewhere(settings):
+def test_the_fallbacks_lead_somewhere(settings, db):  # Django 6.1 asks the database too
     namespace = {}
     exec(FALLBACKS.replace("…", "langchain_openai.ChatOpenAI"), namespace)
     settings.AI_ANSWERS = namespace["AI_ANSWERS"]
